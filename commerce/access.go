@@ -66,8 +66,8 @@ const (
 	PermissionResolveEntities
 	// PermissionReadSubgraph allows reading the schema of this federation subgraph.
 	PermissionReadSubgraph
-	// PermissionIntrospect allows introspection. For callers without this permission, error messages
-	// hide the names of types and fields that the request does not contain.
+	// PermissionIntrospect allows introspection. Without this permission, error messages contain the
+	// name of a type or field only if the request contains it.
 	PermissionIntrospect
 	// PermissionExplain allows requesting the explain output, which lists the DynamoDB requests of an
 	// operation.
@@ -207,14 +207,14 @@ func (p Policy) GrantForRole(role Role, permission Permission) GrantScope {
 }
 
 // WithGrant returns a copy of the policy in which the permission of the given role has the scope g.
-// It panics if the role or the permission does not exist.
+// The role and the permission must exist.
 func (p Policy) WithGrant(role Role, permission Permission, g GrantScope) Policy {
 	p.grants[role][permission] = g
 	return p
 }
 
-// GrantForPrincipal returns the scope of a principal's permission. If the principal's role has the
-// scope GrantOwn, but the principal has no customer account, it returns GrantNone.
+// GrantForPrincipal returns the scope of a principal's permission. A principal without a customer
+// account gets GrantNone instead of GrantOwn.
 func (p Policy) GrantForPrincipal(principal Principal, permission Permission) GrantScope {
 	g := p.GrantForRole(principal.Role, permission)
 	if g == GrantOwn && principal.Customer == "" {

@@ -1,7 +1,8 @@
 package commerce
 
-// The types in this file are commands: the validated values of a requested change. To recognize a
-// repeated request, the server compares hashes of the JSON forms of commands.
+// The types in this file are commands. A command contains the validated values of a change that a
+// client requested. If a client uses an idempotency key again, the server compares the hashes of
+// the commands' JSON forms.
 
 // Customer, Product, Warehouse and Employee are also commands. Their JSON forms omit the fields
 // that the server sets.

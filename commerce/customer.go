@@ -15,7 +15,7 @@ type Customer struct {
 	// has no count.
 	OrderCount *int `json:"-"`
 	// SpendingComplete is true if the customer's spending records include all orders of the customer.
-	// It is false in the copies of customers that some lists contain.
+	// If the customer was read from a list that omits this attribute, it is always false.
 	SpendingComplete bool      `json:"-"`
 	CreatedAt        time.Time `json:"-"`
 	UpdatedAt        time.Time `json:"-"`

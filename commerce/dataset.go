@@ -17,8 +17,8 @@ type Dataset struct {
 	Spending []Spending
 }
 
-// OrderWithItems is an order with all its line items and events. Lines contains every line item,
-// even if the order has more than MaxEmbeddedItems.
+// OrderWithItems is an order with all its line items and events. The line items are in Lines, not
+// in Order.Items.
 type OrderWithItems struct {
 	Order
 	Lines  []LineItem
@@ -72,7 +72,8 @@ func (b *Dataset) ComputeDerivedFields() error {
 }
 
 // validate returns an error for a duplicate ID or email address, a reference to a missing record,
-// or a negative number. computeDerivedFields validates the orders.
+// or a negative number. It checks only the IDs of orders. OrderWithItems.computeDerivedFields
+// checks the rest.
 func (b *Dataset) validate() error {
 	seen := map[string]bool{}
 	var firstErr error

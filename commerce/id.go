@@ -70,8 +70,8 @@ func ParseOrderID(s string) (OrderID, error) {
 	return OrderID(id.String()), nil
 }
 
-// Time returns the time in UTC when the order was placed. It returns false if other software wrote
-// the order with an ID that is not a ULID.
+// Time returns the time in UTC when the order was placed. It returns false if the ID is not a ULID.
+// Only other software writes such IDs.
 func (id OrderID) Time() (time.Time, bool) { return ulidTime(string(id)) }
 
 // Time returns the time of the event. It returns false if the ID is not a ULID.
@@ -85,8 +85,8 @@ func ulidTime(s string) (time.Time, bool) {
 	return id.Timestamp().UTC(), true
 }
 
-// MinULIDAt returns the smallest ULID whose time is not before the given time. After the year
-// 10889, it returns false, because a ULID cannot represent the time.
+// MinULIDAt returns the smallest ULID with the given time or a later time. A ULID cannot represent
+// a time after 2 August 10889. For such a time, MinULIDAt returns false.
 func MinULIDAt(at time.Time) (string, bool) {
 	ms := at.UnixMilli()
 	if at.Nanosecond()%int(time.Millisecond) != 0 {
@@ -121,8 +121,8 @@ func ParseSearchText(s string, limit int) (string, error) {
 
 // ParseEmail validates an email address and returns it in lower case and Unicode NFC.
 //
-// It returns an InvalidError if s contains '#' or is not an email address of at most MaxEmail
-// bytes.
+// It returns an InvalidError if s is not an email address, is longer than MaxEmail bytes, or
+// contains '#'.
 func ParseEmail(s string) (string, error) {
 	text, err := ParseSearchText(s, MaxEmail)
 	if err != nil {
@@ -146,8 +146,8 @@ const MaxFoldedName = 256
 func FoldName(name string) string {
 	folded := strings.Map(func(r rune) rune {
 		switch {
-		// In sort keys, '#' follows a folded name. A name must sort before longer names that begin with
-		// it, so every character of a name must sort after '#'.
+		// In sort keys, '#' follows a folded name. The characters from space to '#' become '-'.
+		// Otherwise, the key "ann lee#" would sort before the key "ann#".
 		case r <= '#' && r >= ' ', unicode.IsSpace(r):
 			return '-'
 		case isInvisible(r):
@@ -169,8 +169,8 @@ func FoldName(name string) string {
 // direction marks are invisible.
 func isInvisible(r rune) bool {
 	const emptyBraille = '\u2800'
-	// unicode.IsPrint also accepts two kinds of invisible characters: fillers, because Unicode
-	// classifies them as letters, and variation selectors, because Unicode classifies them as marks.
+	// unicode.IsPrint returns true for some invisible characters. For example, Unicode classifies
+	// fillers as letters, and variation selectors as marks.
 	return r == ' ' || r == emptyBraille || r == utf8.RuneError || !unicode.IsPrint(r) ||
 		unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }

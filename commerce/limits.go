@@ -56,7 +56,8 @@ func ParseInventoryLevel(n int) (int, error) {
 
 // ParseInventoryDelta validates n as a change of the quantity of a product in a warehouse.
 //
-// It returns an InvalidError if n is 0 or not from -MaxInventoryLevel to MaxInventoryLevel.
+// It returns an InvalidError if n is 0, less than -MaxInventoryLevel or more than
+// MaxInventoryLevel.
 func ParseInventoryDelta(n int) (int, error) {
 	if n == 0 || n < -MaxInventoryLevel || n > MaxInventoryLevel {
 		return 0, NewInvalidError("is %d: use %d to %d, except 0", n, -MaxInventoryLevel, MaxInventoryLevel)

@@ -47,7 +47,7 @@ type Money struct {
 	Currency Currency
 }
 
-// ParseMoney parses an amount that was read from the table or a file, such as "29.99" or "0.1".
+// ParseMoney parses an amount, such as "29.99" or "0.1".
 //
 // ParseMoney returns an InvalidError if amount is not a decimal number of at most 19 digits.
 func ParseMoney(amount string, c Currency) (Money, error) {
@@ -63,8 +63,8 @@ func ParseMoney(amount string, c Currency) (Money, error) {
 	return Money{Amount: withCurrencyDigits(d, c), Currency: c}, nil
 }
 
-// withCurrencyDigits returns d with the number of decimal places that amounts in the currency have.
-// It keeps further decimal places unless they are trailing zeros.
+// withCurrencyDigits returns d with the currency's number of decimal places. It adds or removes
+// only trailing zeros, so 1.234 USD keeps three decimal places.
 func withCurrencyDigits(d decimal.Decimal, c Currency) decimal.Decimal {
 	return d.Trim(c.Digits()).Pad(c.Digits())
 }
@@ -110,9 +110,8 @@ func excerpt(s string) string {
 	return strings.ToValidUTF8(s[:maxLength], "") + "..."
 }
 
-// maxAmountLength is the maximum length in bytes of an amount that isExactDecimal parses as a
-// rational number. An amount has at most 19 digits, so this length leaves room for leading and
-// trailing zeros.
+// maxAmountLength is the maximum length in bytes of an amount, including leading and trailing
+// zeros. isExactDecimal rejects longer amounts.
 const maxAmountLength = 64
 
 // isExactDecimal reports whether d is exactly the number in s. The decimal library rounds numbers

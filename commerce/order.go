@@ -17,8 +17,8 @@ type Order struct {
 	ItemCount *int
 	// If EmbedsItems is true, Items contains all line items, sorted by SKU.
 	Items []LineItem
-	// EmbedsItems is true if the order's record contains the line items. It is false for more than
-	// MaxEmbeddedItems line items, or if other software wrote the order.
+	// EmbedsItems is true if the order's record contains the line items. It is false if the order has
+	// more than MaxEmbeddedItems line items, or if other software wrote the order.
 	EmbedsItems bool
 	// ShippingAddress is nil if the order has no shipping address.
 	ShippingAddress *Address

@@ -8,10 +8,11 @@ import (
 	"time"
 )
 
-// MergeLines combines lines with the same product, in the order in which the products first occur.
+// MergeLines combines all lines of a product into one line. The products keep the order of their
+// first lines.
 //
-// It returns InvalidInput if a combined quantity is more than MaxQuantity, and the errors of
-// CheckLineCount.
+// It returns InvalidInput if a combined quantity is more than MaxQuantity. It also returns the
+// errors of CheckLineCount.
 func MergeLines(lines []OrderLine) ([]OrderLine, error) {
 	indexes := make(map[SKU]int, len(lines))
 	var merged []OrderLine
@@ -29,11 +30,11 @@ func MergeLines(lines []OrderLine) ([]OrderLine, error) {
 	return merged, CheckLineCount(len(merged))
 }
 
-// Place returns a new order with the status Pending. products contains all requested products that
-// exist.
+// Place returns a new order with the status Pending. The parameter products must contain all
+// requested products that exist.
 //
-// If the order cannot be placed, Place returns UserErrors: PriceChanged or the user errors of
-// NewQuote.
+// If the order cannot be placed, Place returns UserErrors. They can contain PriceChanged and the
+// user errors of NewQuote.
 func (c OrderRequest) Place(id OrderID, at time.Time, customer Customer, products map[SKU]*Product) (Order, error) {
 	q := NewQuote(c.Lines, products)
 	userErrors := UserErrors(q.UserErrors)
@@ -51,7 +52,8 @@ func (c OrderRequest) Place(id OrderID, at time.Time, customer Customer, product
 		PlacedAt: at, UpdatedAt: at, Version: 1}.withItemsAndTotal(items, *q.Total), nil
 }
 
-// withItems returns a copy of the order with new line items and their total and number.
+// withItems returns a copy of the order with new line items. It also sets the total and the item
+// count.
 //
 // It returns the errors of sumOfSubtotals.
 func (o Order) withItems(items []LineItem, path []string) (Order, error) {
@@ -72,7 +74,7 @@ func (o Order) withItemsAndTotal(items []LineItem, total Money) Order {
 	return o
 }
 
-// sumOfSubtotals returns the total of at least one line item.
+// sumOfSubtotals returns the total of the line items. There must be at least one line item.
 //
 // If the total has too many digits or the currencies differ, it returns InvalidInput.
 func sumOfSubtotals(items iter.Seq[LineItem], path []string) (total Money, err error) {
@@ -96,8 +98,9 @@ func sumOfSubtotals(items iter.Seq[LineItem], path []string) (total Money, err e
 
 // WithStatus returns a copy of the order with the new status.
 //
-// It returns InvalidTransition if the order cannot change to the new status, and AddressMissing if
-// a required shipping address is missing.
+// It returns InvalidTransition if the order cannot change to the new status. It returns
+// AddressMissing if an order without a shipping address would be shipped, unless c.WithoutAddress
+// is true.
 func (o Order) WithStatus(c OrderStatusChange) (Order, error) {
 	if !slices.Contains(o.Status.Transitions(), c.To) {
 		return Order{}, NewInvalidTransition(o.Status, c.To)
@@ -109,8 +112,9 @@ func (o Order) WithStatus(c OrderStatusChange) (Order, error) {
 	return o, nil
 }
 
-// WithItem returns a copy of the order with a changed line item. o.Items must contain all line
-// items. reserved is the number of additional units to reserve.
+// WithItem returns a copy of the order in which one line item is added, changed or removed. o.Items
+// must contain all line items. The result reserved is the number of additional units to reserve. A
+// negative number releases units.
 //
 // Errors: InvalidInput, NotFound, TooManyLines, InsufficientStock.
 func (o Order) WithItem(c OrderItemChange, product *Product) (changed Order, reserved int, err error) {

@@ -21,14 +21,14 @@ func (l QuotedLine) InStock() bool { return l.Available >= l.Quantity }
 type Quote struct {
 	// Lines contains one line for each requested product that exists.
 	Lines []QuotedLine
-	// Total is nil if it cannot be computed, because a product does not exist, the currencies differ,
-	// or the input is invalid.
+	// Total is nil if a product does not exist, the currencies differ, or the input is invalid.
 	Total *Money
 	// UserErrors are the reasons why the order cannot be placed.
 	UserErrors []UserError
 }
 
-// NewQuote returns a quote at current prices. products contains all requested products that exist.
+// NewQuote returns a quote at current prices. The parameter products must contain all requested
+// products that exist.
 //
 // The quote can contain the user errors NotFound, InsufficientStock, InvalidInput and TooManyLines.
 func NewQuote(lines []OrderLine, products map[SKU]*Product) Quote {

@@ -54,7 +54,7 @@ func (s Spending) Minus(other Spending) (Spending, error) {
 // Spendings is the spending of one customer, by month and currency.
 type Spendings map[SpendingKey]Spending
 
-// Add adds an order to the entry of its month and currency.
+// Add adds an order to the entry with the order's month and currency.
 //
 // Add returns an error if the sum has more than 19 digits.
 func (all Spendings) Add(o Order) error {

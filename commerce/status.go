@@ -22,9 +22,10 @@ var statusNames = [...]string{Pending: "pending", Confirmed: "confirmed", Shippe
 // Statuses returns all statuses in lifecycle order.
 func Statuses() []Status { return []Status{Pending, Confirmed, Shipped, Delivered, Cancelled} }
 
-// ParseStatus parses a status in the form in which the table stores it, such as "pending".
+// ParseStatus parses the name of a status in lower case, such as "pending". The table stores
+// statuses in this form.
 //
-// ParseStatus returns an InvalidError if s is not the name of a status in lower case.
+// ParseStatus returns an InvalidError if s is not such a name.
 func ParseStatus(s string) (Status, error) {
 	if i := slices.Index(statusNames[1:], s); i >= 0 {
 		return Status(i + 1), nil
@@ -65,9 +66,9 @@ type StatusCount struct {
 	Count  int
 }
 
-// SumOrderCounts returns the number of orders in each status. parts are the counter records. Each
-// counter record counts a part of all orders. If a counter record is incomplete, SumOrderCounts
-// returns false.
+// SumOrderCounts returns the number of orders in each status. The parameter parts must contain all
+// counter records, because each one counts only some of the orders. If a counter record is
+// incomplete, SumOrderCounts returns false.
 func SumOrderCounts(parts []*OrderCounts) ([]*StatusCount, bool) {
 	var sum []*StatusCount
 	for _, s := range Statuses() {
@@ -83,8 +84,8 @@ func SumOrderCounts(parts []*OrderCounts) ([]*StatusCount, bool) {
 	return sum, true
 }
 
-// OrderCounts is a counter record, which counts a part of all orders by status. The table has
-// several counter records to avoid conflicts between transactions.
+// OrderCounts is a counter record. It counts some of the orders, by status. The table has several
+// counter records, so that fewer transactions conflict.
 type OrderCounts struct {
 	// Part is the number of the counter record, as text.
 	Part string
@@ -94,8 +95,8 @@ type OrderCounts struct {
 	ByStatus StatusCounts
 }
 
-// RepOrderCount is a counter record that counts a part of an account rep's orders. The counts in
-// all counter records of the rep add up to the number of the rep's orders.
+// RepOrderCount is a counter record that counts some of an account rep's orders. The sum of all
+// counter records of the rep is the number of the rep's orders.
 type RepOrderCount struct {
 	EmployeeID EmployeeID
 	// Part is the number of the counter record, as text.
@@ -134,7 +135,7 @@ func GroupStatusesByLifecycle(statuses []Status) [][]Status {
 }
 
 // canReach reports whether an order can change from s to other, directly or through other statuses.
-// An order never returns to an earlier status.
+// The recursion ends, because an order never returns to an earlier status.
 func (s Status) canReach(other Status) bool {
 	return slices.ContainsFunc(s.Transitions(), func(next Status) bool { return next == other || next.canReach(other) })
 }

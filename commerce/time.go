@@ -2,8 +2,9 @@ package commerce
 
 import "time"
 
-// TimeRange is a time range that includes From and excludes To. If From or To is zero, this side
-// has no limit. If all times are in UTC, == can compare TimeRanges.
+// TimeRange is a time range that includes From and excludes To. If From is zero, the range has no
+// start. If To is zero, the range has no end. If all times are in UTC, the operator == compares
+// TimeRanges correctly.
 type TimeRange struct{ From, To time.Time }
 
 // Validate returns an InvalidError if From is after To.

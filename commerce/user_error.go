@@ -156,7 +156,7 @@ func NewInvalidTransition(from, to Status) InvalidTransition {
 }
 
 // NewInsufficientStock returns the user error for a quantity that exceeds the available quantity.
-// scope is empty or the end of the message, such as " in warehouse w".
+// The message ends with scope, which can be empty or a phrase such as " in warehouse w".
 func NewInsufficientStock(path []string, sku SKU, requested, available int, scope string) InsufficientStock {
 	available = max(0, available)
 	return InsufficientStock{newErrorDetails(CodeInsufficientStock, path, "Product %s: %d units were requested, but only %d are available%s.", sku, requested, available, scope), sku, available}
@@ -184,9 +184,8 @@ func NewTooManyLines(path []string, lines, limit int) TooManyLines {
 	return tooManyLines(path, strconv.Itoa(lines), limit)
 }
 
-// NewTooManyLinesOver is like NewTooManyLines, but is used if the exact number of line items is
-// unknown. The exact number is greater than lines. limit is the maximum number of line items of an
-// order.
+// NewTooManyLinesOver returns the user error for an order with an unknown number of line items. The
+// number is greater than lines. An order can have at most limit line items.
 func NewTooManyLinesOver(path []string, lines, limit int) TooManyLines {
 	return tooManyLines(path, fmt.Sprintf("more than %d", lines), limit)
 }

@@ -35,7 +35,7 @@ type ReadCostBound struct {
 // MutationCostBound is the maximum cost of a mutation.
 type MutationCostBound struct {
 	ReadCostBound
-	// Items is the cost of reading the line items of an order. ReadCostBound includes this cost.
+	// Items is the part of the embedded ReadCostBound for reading the line items of an order.
 	// ItemsPattern is the ID of the access pattern that reads the line items.
 	Items        ReadCostBound
 	ItemsPattern string
@@ -53,8 +53,8 @@ func (b CostBounds) MaxLookupUnits(p model.AccessPattern, consistent bool) float
 	return p.ConsistencyFactor(consistent) * units.ForRead(b.maxRecordSize(p.Entities()))
 }
 
-// ListBound returns the maximum cost of reading one page of a list. For a list of orders with
-// certain statuses, statuses contains these statuses. For all other lists, statuses is empty.
+// ListBound returns the maximum cost of reading one page of a list. If the list has a partition for
+// each order status, the parameter statuses contains the statuses to read. Otherwise, it is empty.
 func (b CostBounds) ListBound(p model.AccessPattern, page PageRequest, statuses []commerce.Status, consistent bool) ReadCostBound {
 	shards := 1
 	if strings.HasSuffix(p.Operation, "per shard") {
@@ -101,8 +101,8 @@ func (b CostBounds) CountBound(p model.AccessPattern, consistent bool) ReadCostB
 }
 
 // MutationBound returns the maximum cost of a mutation that has no conflict with other mutations.
-// The cost includes one retry after a failed condition. The cost excludes reading the result for
-// the client.
+// The maximum includes a second transaction, because a condition of the first one can fail. It does
+// not include reading the result for the client.
 func (b CostBounds) MutationBound(p model.WritePattern) MutationCostBound {
 	bound := MutationCostBound{ItemsPattern: model.OrderItems.ID, WriteUnits: 2 * b.WriteUnits(p.Mutation, commerce.MaxLines)}
 	read := func(each int, entities ...model.Entity) {
@@ -125,9 +125,8 @@ func (b CostBounds) MutationBound(p model.WritePattern) MutationCostBound {
 		bound.Requests += bound.Items.Requests
 		bound.ReadUnits += bound.Items.ReadUnits
 	}
-	// One request is the first transaction. If a record does not meet a condition, DynamoDB usually
-	// returns the record. If DynamoDB does not return the record, the mutation reads it with a second
-	// request.
+	// The two requests are the first transaction and a read after a failed condition. The read is
+	// necessary only if DynamoDB does not return the record that failed the condition.
 	bound.Requests += 2
 	read(1, p.Writes...)
 	read(commerce.MaxLines, p.WritesPerLine...)
@@ -136,8 +135,8 @@ func (b CostBounds) MutationBound(p model.WritePattern) MutationCostBound {
 		bound.Requests++
 		read(1, p.ReadsOnFailure...)
 	}
-	// The last request is either the second transaction, or a read of the idempotency record. This
-	// record is read in a transaction. Such a read costs twice the read units of the other reads.
+	// The last request is either the second transaction, or a transaction that reads the idempotency
+	// record. A read in a transaction costs twice the read units of the other reads.
 	bound.Requests++
 	if slices.ContainsFunc(p.OptionalWrites, func(e model.Entity) bool { return e.Name == model.EntityIdempotency.Name }) {
 		bound.ReadUnits += 4 * units.ForRead(b.sizes[model.EntityIdempotency.Name])
@@ -173,8 +172,9 @@ func (b CostBounds) maxRecordSize(entities []model.Entity) int {
 	return size
 }
 
-// queriesBound returns the maximum cost of the Queries that read one page. most is the cost if no
-// Query stops at 1 MB. size is the maximum size of a row in bytes.
+// queriesBound returns the maximum cost of the Queries that read one page. The parameter most is
+// the maximum cost if no Query stops at 1 MB. The parameter size is the maximum size of a row in
+// bytes.
 func (b CostBounds) queriesBound(p model.AccessPattern, most mergeCost, size int, consistent bool) ReadCostBound {
 	bytes := most.rows * size
 	// ends is the maximum number of Queries that stop at the limit of 1 MB. Such a Query has read at
@@ -206,26 +206,29 @@ func (m mergeCost) plus(next mergeCost) mergeCost {
 }
 
 // maxMergeCost returns the maximum cost of readLevel, which merges the rows of several partitions
-// into one page. It holds for any distribution of the rows over the partitions. Comments in the
+// into one page. The rows can be distributed over the partitions in any way. Comments in the
 // function prove each maximum.
 func maxMergeCost(partitions int, page PageRequest) mergeCost {
 	want := page.fetchLimit()
 	if partitions == 1 {
 		return mergeCost{1, 1, want, want}
 	}
-	// Every row that was read is either on the page or buffered for the page. When a round starts, the
-	// page is not full. After the round, these numbers of rows have been read:
-	//   - rows on the page: at most page.Limit
-	//   - the first buffered row of each partition: at most partitions
-	//   - other buffered rows that readAheadLimit allows: at most 7/4 of page.Limit
-	//   - rows that minRefillSize requests in spite of readAheadLimit: at most 1/4 of page.Limit
+	// After the Queries of the last round, every row that was read is either buffered or on the page.
+	// The page was not full when the round started. So rows is the sum of these maximums:
+	//   - rows on the page: page.Limit
+	//   - the first buffered row of each partition: partitions
+	//   - other buffered rows that readAheadLimit allows: 7/4 of page.Limit
+	//   - rows that minRefillSize requests in spite of readAheadLimit: 1/4 of page.Limit
 	rows := 3*page.Limit + partitions
 	// first is the number of rows that the first round reads from each partition.
 	first := min(firstReadSize(want, partitions), readAheadLimit(page.Limit)/partitions+1)
-	// A later round is necessary only if a partition has no more buffered rows and stops the merge.
-	// Before a partition stops the merge for the first time, it adds at least the rows of the first
-	// round to the page. Before it stops the merge again, it adds at least the rows that minRefillSize
-	// requested. steps[n] is the maximum number of stops if these partitions add n rows to the page.
+	// A later round is necessary only if the merge stops because a partition has no buffered rows. At
+	// the first stop, at least the rows that the first round read from this partition are on the page.
+	// At each further stop at this partition, at least the rows that minRefillSize requested are also
+	// on the page.
+	//
+	// Let n be the number of rows on the page from partitions that stopped the merge. Then steps[n] is
+	// the maximum number of stops.
 	steps := make([]int, want)
 	for given, rounds := first, 1; given < want; given, rounds = given+minRefillSize(given), rounds+1 {
 		for n := given; n < want; n++ {
@@ -233,12 +236,13 @@ func maxMergeCost(partitions int, page PageRequest) mergeCost {
 		}
 	}
 	later := steps[want-1]
-	// The first round sends one request to each partition. A later round reads a partition only if all
-	// rows that the partition returned so far precede the end of the page. Together, these partitions
-	// have returned at most want-1 rows. Each of these partitions returned at least the number of rows
-	// in the variable first. So a later round sends at most (want-1)/first requests. Each request
-	// returns a row or is the last request to its partition. So all rounds together send at most
-	// rows+partitions requests.
+	// The maximum number of requests is the lower of two numbers:
+	//   - The first round reads each partition once. A later round reads a partition only if all its
+	//     rows so far precede the end of the page. Together, the partitions in a later round have
+	//     returned at most want-1 rows. Each of them returned at least first rows in the first round.
+	//     So a later round reads at most (want-1)/first partitions.
+	//   - Each request either returns a row or is the last request to its partition. So all rounds
+	//     together send at most rows+partitions requests.
 	return mergeCost{
 		rounds:       1 + later,
 		requests:     min(partitions+later*min(partitions, (want-1)/first), rows+partitions),

@@ -1,5 +1,6 @@
 // Package dynamo stores the order book in one DynamoDB table with one global secondary index (GSI).
-// The type Store reads records. It also combines the packages in the subdirectories.
+// The type Store reads records. It also embeds the types that change, check, import and export
+// records.
 //
 // The code and the docs use these terms:
 //
@@ -32,8 +33,9 @@
 //   - Reads for GraphQL queries are eventually consistent, so a record that was just written may be
 //     missing. Reads for mutations, their results and exports are strongly consistent.
 //   - An order has two records with the same attributes. One has the order's own key, and the other
-//     is in the customer's partition. To save requests, both contain a copy of the order's line
-//     items. If a copy differs from the records of the line items, these records are correct.
+//     is in the customer's partition. To save requests, both embed the order's line items, unless
+//     there are more than commerce.MaxEmbeddedItems. Each line item also has its own record. If it
+//     differs from the embedded line item, the line item's own record is correct.
 //   - The Store can also read records that other software wrote. Such records may lack the embedded
 //     line items and the attributes entity, version and itemCount.
 //   - Sort keys are compared by their UTF-8 bytes.

@@ -18,8 +18,8 @@ type PageRequest struct {
 	// before the position Before. If After or Before is empty, the list is not limited at this end.
 	After, Before string
 	// If DetectMore is true, the Store reads one record more than Limit to find out whether the list
-	// continues. If FromEnd is false, Page.HasNext is then exact. If FromEnd is true, Page.HasPrevious
-	// is exact.
+	// continues. This makes Page.HasNext exact. If FromEnd is true, it makes Page.HasPrevious exact
+	// instead.
 	DetectMore bool
 }
 
@@ -37,8 +37,9 @@ type Page[T any] struct {
 	// Positions are the positions of Items. If the page was cut from a list in memory, Positions is
 	// nil. ItemPositions returns the positions in both cases.
 	Positions []string
-	// HasNext and HasPrevious report whether records follow or precede the page. Only the one that
-	// DetectMore determines is exact. The other reports only whether Before or After was set.
+	// HasNext reports whether records follow the page, and HasPrevious whether records precede the
+	// page. PageRequest.DetectMore can make one of them exact. The other one only reports whether the
+	// request had a position Before (HasNext) or After (HasPrevious).
 	HasNext, HasPrevious bool
 	// position returns the position of an item. It is set only if Positions is nil.
 	position func(T) string
@@ -57,8 +58,8 @@ func (s Page[T]) ItemPositions() []string {
 	return places
 }
 
-// newPage returns the page with the given items, which are in the order of reading. newPage removes
-// an item beyond the limit, and restores the order of the list.
+// newPage returns a page with the given items, except an item beyond the limit. If page.FromEnd is
+// true, newPage reverses the items, because they were read from the end.
 func newPage[T any](page PageRequest, items []T, positions []string) Page[T] {
 	more := len(items) > page.Limit
 	if more {
@@ -73,8 +74,8 @@ func newPage[T any](page PageRequest, items []T, positions []string) Page[T] {
 	return s
 }
 
-// PageOfList returns a page of a complete list in memory, which must be sorted by position. A Query
-// would return the same page. The slice Items of the page shares memory with the list.
+// PageOfList returns a page of a complete list in memory. It is the page that a Query would return.
+// The list must be sorted by position. The slice Items of the page shares memory with the list.
 func PageOfList[T any](all []T, position func(T) string, page PageRequest) Page[T] {
 	part, s := cutPage[T](all, func(item *T) string { return position(*item) }, page)
 	s.Items, s.position = part, position

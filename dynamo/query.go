@@ -14,10 +14,10 @@ import (
 type listQuery struct {
 	pattern *model.AccessPattern
 	// levels are groups of partition keys. The partitions of one level are read concurrently, and the
-	// levels one after another. If a record moves, it moves to a later level.
+	// levels one after another. A status change can move an order only to a later level.
 	levels [][]string
-	// prefix is the common beginning of all sort keys of the list. bounds is the range of the rest of
-	// the sort key.
+	// prefix is the common beginning of all sort keys of the list. bounds limits the rest of these
+	// sort keys, after the prefix.
 	prefix string
 	bounds model.Range
 	page   PageRequest
@@ -26,8 +26,8 @@ type listQuery struct {
 // forward reports whether the rows are read in ascending order of their sort keys.
 func (l listQuery) forward() bool { return l.pattern.Direction == model.Ascending != l.page.FromEnd }
 
-// row is a record of a list with its position: its sort key without the prefix that all sort keys
-// of the list share.
+// row is a record of a list. The position is the record's sort key without the prefix that all sort
+// keys of the list share.
 type row struct {
 	position string
 	record   model.Reader
@@ -54,8 +54,8 @@ func (s *Store) readRows(ctx context.Context, l listQuery) ([]row, error) {
 	return l.read(func(readers []*partitionReader) error { return s.readRound(ctx, l, readers) })
 }
 
-// read reads the levels of the list one after another. Each level is read only once, because a
-// record can move only to a later level.
+// read reads the levels of the list one after another. It reads each level only once. This misses
+// no order, because a status change moves an order only to a later level.
 func (l listQuery) read(readRound func([]*partitionReader) error) ([]row, error) {
 	var rows []row
 	for _, partitions := range l.levels {
@@ -67,13 +67,14 @@ func (l listQuery) read(readRound func([]*partitionReader) error) ([]row, error)
 	return rows, nil
 }
 
-// readLevel merges the rows of one level (a group of partitions) with found, the rows of earlier
-// levels. It reads in rounds. Each round reads several partitions concurrently:
+// readLevel reads one level (a group of partitions), and merges its rows with found. The parameter
+// found contains the rows of earlier levels. readLevel reads in rounds. Each round reads several
+// partitions concurrently:
 //
-//   - The first round reads from each partition 1.5 times its even share of the page.
+//   - The first round reads from each partition about 1.5 times an equal share of the page.
 //   - After a round, rows move to the page in the order of their positions. This stops when a
-//     partition has no buffered rows.
-//   - The next round reads the partitions that can still have rows for the page.
+//     partition has no buffered rows, but may have unread rows.
+//   - The next round reads only partitions whose unread rows may belong on the page.
 //
 // maxMergeCost calculates the maximum number of rounds and requests.
 func (l listQuery) readLevel(found []row, partitions []string, readRound func([]*partitionReader) error) ([]row, error) {
@@ -107,9 +108,9 @@ func (l listQuery) readLevel(found []row, partitions []string, readRound func([]
 	return rows, nil
 }
 
-// planRound sets the field need of each partition. If no partition must be read, planRound returns
-// false. left is the number of rows that the page still needs. earlier are unused rows of earlier
-// levels.
+// planRound sets the field need of each partition to the number of rows to read next. If there is
+// nothing to read, planRound returns false. The parameter left is the number of rows that the page
+// still needs. The parameter earlier contains the buffered rows of earlier levels.
 func planRound(readers []*partitionReader, earlier []row, left, limit int, forward bool) bool {
 	if len(readers) == 1 {
 		readers[0].need = left
@@ -119,36 +120,37 @@ func planRound(readers []*partitionReader, earlier []row, left, limit int, forwa
 	if len(toRead) == 0 {
 		return false
 	}
-	// If a partition has several buffered rows, the page may need only the first row. Therefore
-	// readAheadLimit limits the number of further buffered rows.
+	// The page may need only the first buffered row of a partition. So readAheadLimit limits the
+	// number of the other buffered rows.
 	spare := max(0, readAheadLimit(limit)-extra) / len(toRead)
 	share := firstReadSize(left, len(toRead))
 	for _, pr := range toRead {
 		pr.need = min(share, spare)
 		if len(pr.rows) == 0 {
-			// The merge waits for this partition. If the page contains many rows of this partition,
-			// exceed readAheadLimit. Otherwise, a page could need one round per row.
+			// The merge waits for this partition. If many rows on the page come from this partition, read
+			// more rows than readAheadLimit allows. Reading one row per round would need too many rounds.
 			pr.need = max(min(share, spare+1), min(left, minRefillSize(pr.emitted)))
 		}
 	}
 	return true
 }
 
-// readAheadLimit returns the maximum number of rows that all partitions together buffer, not
-// counting the first buffered row of each partition. limit is the maximum number of rows on the
-// page.
+// readAheadLimit returns the maximum number of buffered rows of all partitions together. The first
+// buffered row of each partition is not counted. The parameter limit is the maximum number of rows
+// on the page.
 func readAheadLimit(limit int) int { return 7 * limit / 4 }
 
-// firstReadSize returns the number of rows to read from each partition if the page still needs left
-// rows. The rows are not distributed evenly, so the result is 1.5 even shares.
+// firstReadSize returns the number of rows to read from each partition. The parameter left is the
+// number of rows that the page still needs. The result is about 1.5 times an equal share of left,
+// because some partitions have more rows for the page than others.
 func firstReadSize(left, readers int) int { return min(left, 3*left/(2*readers)+1) }
 
-// minRefillSize returns the minimum number of rows to read from a partition that has no buffered
-// rows. given is the number of rows of this partition that are on the page.
+// minRefillSize returns the minimum number of rows to read from a partition without buffered rows.
+// The parameter given is the number of rows of this partition that are already on the page.
 func minRefillSize(given int) int { return given/4 + 1 }
 
-// partitionsToRead returns the partitions that may still have rows for the page. extra is the
-// number of buffered rows, not counting the first row of each partition.
+// partitionsToRead returns the partitions whose unread rows may belong on the page. The result
+// extra is the number of buffered rows, without the first buffered row of each partition.
 func partitionsToRead(readers []*partitionReader, earlier []row, left int, forward bool) (toRead []*partitionReader, extra int) {
 	var inHand []string
 	for _, r := range earlier {
@@ -169,8 +171,9 @@ func partitionsToRead(readers []*partitionReader, earlier []row, left int, forwa
 		if pr.done {
 			continue
 		}
-		// If the buffered rows can fill the page, inHand[left-1] is the last position that the page can
-		// reach. Skip a partition that has returned a row at or after this position.
+		// If the buffered rows can fill the page, the page ends at or before the position inHand[left-1].
+		// Skip a partition with a buffered row at or after this position, because its unread rows come
+		// later.
 		if len(pr.rows) > 0 && len(inHand) >= left {
 			if last, end := pr.rows[len(pr.rows)-1].position, inHand[left-1]; last == end || (last > end) == forward {
 				continue

@@ -97,8 +97,8 @@ func (s *Store) Consistent() *Store { return newStore(s.table.Consistent()) }
 // DefaultCurrency returns the currency of records that do not specify a currency.
 func (s *Store) DefaultCurrency() commerce.Currency { return s.table.Currency }
 
-// FastPathDisabledBy returns a description of the DynamoDB client setting that disables the fast
-// path. The AWS SDK then sends all requests. If the fast path is enabled, the result is empty.
+// FastPathDisabledBy describes the DynamoDB client setting that disables the fast path. If the fast
+// path is enabled, the result is empty. The fast path sends requests without most of the AWS SDK.
 func (s *Store) FastPathDisabledBy() string { return s.table.FallbackReason }
 
 // Stats returns the counters of the Store. The Store that Consistent returns has the same counters.
@@ -120,8 +120,8 @@ func (s *Store) OpenFeed(source feed.Source, opts feed.Options) *feed.Feed {
 
 // Ping checks that DynamoDB responds. To save cost, it reads a record that does not exist.
 //
-// Errors: ClockError (the local clock and DynamoDB's clock differ too much), table.ErrUnavailable,
-// table.ErrNoTable and table.ErrAccessDenied.
+// Errors: table.ClockError (the local clock and DynamoDB's clock differ too much),
+// table.ErrUnavailable, table.ErrNoTable and table.ErrAccessDenied.
 func (s *Store) Ping(ctx context.Context) error {
 	_, err := s.table.Client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.table.Name, Key: model.Keys{PK: model.EntityWarehouse.Name, SK: model.EntityWarehouse.Name}.Attributes()})
 	if err != nil {

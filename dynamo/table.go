@@ -128,7 +128,7 @@ type TableDescription struct {
 	// empty if there is no difference.
 	Differences []string
 	// ShardsMismatch is not nil if records were written with a number of shards other than the
-	// configured number. DescribeTable does not check this if Differences is not empty.
+	// configured number. If Differences is not empty, DescribeTable does not check this.
 	ShardsMismatch *table.ShardsError
 	// Expires reports whether DynamoDB deletes expired idempotency records. The server also works if
 	// it does not.

@@ -25,8 +25,8 @@ type CheckedOperation struct {
 	Errors []document.Error
 }
 
-// CheckDocuments checks the trusted documents in opts like a server with these options. A document
-// with errors has one result. opts.Store may be nil.
+// CheckDocuments checks the trusted documents in opts like a server with these options. It returns
+// one result for each operation, but only one for an invalid document. opts.Store may be nil.
 func CheckDocuments(opts Options, shards int) []CheckedOperation {
 	documents := opts.Documents
 	opts.Documents = nil
@@ -49,9 +49,9 @@ func CheckDocuments(opts Options, shards int) []CheckedOperation {
 	return operations
 }
 
-// checkOperation checks an operation of a valid document and computes its bound. If the operation
-// has variables, its cost can depend on them. In this case, checkOperation does not check the cost
-// limit.
+// checkOperation checks an operation of a valid document and computes its maximum load on DynamoDB.
+// If the operation has variables, the cost limit is not checked, because the cost can depend on
+// them.
 func (e *Executor) checkOperation(trusted document.Trusted, o *ast.OperationDefinition, table dynamo.CostBounds) CheckedOperation {
 	checked := CheckedOperation{ID: trusted.ID, Name: o.Name, Type: string(o.Operation)}
 	prepared := e.preparer.PrepareForAllVariables(o)

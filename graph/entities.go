@@ -17,8 +17,9 @@ import (
 // order, a product, an employee or a warehouse.
 type Entity any
 
-// entityType contains the functions for one type of entity. key parses the key of an entity, load
-// reads the entity, and plan adds the entity to the reads of the plan.
+// entityType contains the functions for one type of entity. key returns the ID in a representation.
+// load reads the entity with this ID. plan adds the ID to the records that are read before the
+// resolvers run (plan.go).
 type entityType struct {
 	name string
 	key  func(representation map[string]any) (any, error)
@@ -27,7 +28,7 @@ type entityType struct {
 }
 
 // newEntityType returns the entity type with the given name and key field. ID is the Go type of its
-// keys. list returns the pending keys to which the plan adds the key of an entity.
+// keys. The function list selects the list in pendingRecords to which the ID of an entity is added.
 func newEntityType[ID ~string, T any](
 	name, key string, pattern *model.LookupPattern[ID, *T], list func(to *pendingRecords, selections []*operation.SelectionSet) *pendingKeys[ID],
 ) entityType {

@@ -18,9 +18,9 @@ import (
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
-// execution executes a query, a mutation or one event of a subscription, without gqlgen's
-// generated executor (docs/adr/0031-one-tree-one-executor.md). It needs only one goroutine, because
-// the plan has already read most records.
+// execution executes a query, a mutation or one event of a subscription, without gqlgen's generated
+// executor (docs/adr/0031-one-tree-one-executor.md). It needs only one goroutine, because most
+// records are read before the resolvers run (plan.go).
 type execution struct {
 	*fieldResolvers
 	executor  *Executor
@@ -95,8 +95,9 @@ func (e *Executor) run(ctx context.Context, o *admittedOperation, change *feed.O
 	return x.respond(data), x.actualCost(len(data) + x.dropped)
 }
 
-// actualCost returns the cost of an execution in points. bytes is the size of the response. Reads
-// can cost more than the response.
+// actualCost returns the cost of an execution in points. It is the highest of the costs of the
+// response's values, its bytes and the reads, plus the cost of mutations. The parameter bytes is
+// the size of the response.
 func (x *execution) actualCost(bytes int) int {
 	responseCost := x.values + x.pages*operation.ListCost + x.operation.prepared.LinePoints(x.operation.Variables)
 	return max(responseCost, bytes/operation.BytesPerPoint, x.executor.limits.Requests-max(0, x.budget.Remaining())) + x.mutations*operation.MutationCost + int(operation.WritePoints(x.written.WriteUnits()))
@@ -151,8 +152,8 @@ func (x *execution) executeEvent(change *feed.OrderChange) []byte {
 	})
 }
 
-// newLoaders creates loaders for the resolvers. The budget limits the loaders' reads, but not the
-// reads of a mutation, so it cannot interrupt a mutation.
+// newLoaders creates loaders for the resolvers. The budget limits only the reads of the loaders. It
+// does not limit the reads that precede a change, so it cannot interrupt a mutation.
 func (x *execution) newLoaders(store *dynamo.Store, path string) {
 	r := x.executor.resolver
 	ctx := x.budget.NewContext(x.ctx)
@@ -161,8 +162,8 @@ func (x *execution) newLoaders(store *dynamo.Store, path string) {
 	x.resolverCtx = &resolverContext{trace.SpanFromContext(x.ctx).ForkUnplanned(x.ctx, path), x}
 }
 
-// runPlan reads the records of the operation before the resolvers run. If the plan panics, runPlan
-// logs the panic. The resolvers then read the records themselves.
+// runPlan reads records before the resolvers need them. If a panic occurs, runPlan logs it, and the
+// resolvers read the records themselves.
 func (x *execution) runPlan(ctx context.Context, first func(plan)) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
@@ -250,9 +251,8 @@ func (x *execution) writeRoot(field func(*operation.Field) bool) []byte {
 	return x.out
 }
 
-// writeRootField writes the value of a root field. If the code of the execution panics,
-// writeRootField records an error, and the field becomes null. recoverPanic handles panics of
-// resolvers.
+// writeRootField writes the value of a root field. recoverPanic handles panics of resolvers. If
+// other code panics, writeRootField records an error, and the root field becomes null.
 func (x *execution) writeRootField(f *operation.Field, field func(*operation.Field) bool) (written bool) {
 	start := x.mark()
 	defer func() {

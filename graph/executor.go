@@ -91,11 +91,12 @@ type Executor struct {
 	limits    document.Limits
 	costs     operation.CostCalculator
 	rates     *rate.Limiter
-	// anonymousRates limits callers without a token. It is separate from rates, because requests from
-	// many client addresses could evict the token buckets of authenticated callers.
+	// anonymousRates limits callers without a token. It is separate from rates, because anonymous
+	// requests from many addresses could otherwise displace the stored points of authenticated
+	// callers.
 	anonymousRates *rate.Limiter
-	// pools limits the load of concurrent requests. Events have a separate pool
-	// (admission.PoolEventCost), so events of a change with many subscribers do not block queries.
+	// pools limits the load of concurrent requests. Subscription events have their own pool
+	// (admission.PoolEventCost), so a change with many subscribers does not block queries.
 	pools     *admission.Controller
 	documents *document.Store
 	// prices contains the prices for the explain output (extensions.explain).
@@ -219,8 +220,9 @@ func (e *Executor) admit(ctx context.Context, r Request) (*admittedOperation, *R
 	return o, nil
 }
 
-// Charge takes the points for a request before the server decodes the request. Set
-// Request.ChargedPoints to paid. If the caller has too few points, refused is not nil.
+// Charge takes points from the client for a request of the given size, before the server decodes
+// the request. Store the result paid in Request.ChargedPoints. If the client has too few points,
+// the result refused is not nil.
 func (e *Executor) Charge(ctx context.Context, bytes int) (paid int, refused *Result) {
 	principal, rates := e.resolver.principal(ctx).ID, e.callerLimiter(ctx)
 	paid, wait := rates.Charge(principal, bytes/operation.BytesPerPoint)

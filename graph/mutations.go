@@ -38,8 +38,8 @@ func executeMutation[C, T any](ctx context.Context, r *Resolver, do func(context
 	return p, err
 }
 
-// newPayload returns a payload with the value and the user errors in err. If err is any other
-// error, newPayload returns err instead.
+// newPayload returns a payload with the value. If err contains user errors, the payload contains
+// them, too. If err is any other error, newPayload returns only err.
 func newPayload[T any](value *T, err error) (*Payload[T], error) {
 	refusals := commerce.UserErrorsOf(err)
 	if err != nil && refusals == nil {

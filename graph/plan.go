@@ -14,8 +14,9 @@ import (
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
-// plan reads the records of an operation in levels before the resolvers run (lookahead). A plan
-// saves requests and time, but never changes a response.
+// plan reads the records of an operation before the resolvers run (lookahead). It reads them in
+// levels: the records of one level contain the keys for the next level. A plan saves requests and
+// time, but never changes a response.
 type plan struct {
 	*planState
 	// level collects the reads of the current level. Their records contain the keys for the next
@@ -50,8 +51,8 @@ type planTarget[T any] struct {
 	selections []*operation.SelectionSet
 }
 
-// selectedFields iterates over the fields that are selected for the targets, except fields that
-// never require a read. It yields each field with the value of its target.
+// selectedFields yields pairs: the value of a target, and a field that is selected for this target.
+// It omits fields that never require a read.
 func selectedFields[T any](targets []planTarget[T]) iter.Seq2[T, *operation.Field] {
 	return func(yield func(T, *operation.Field) bool) {
 		for i := range targets {
@@ -166,8 +167,8 @@ func (o *keySelections[K]) hasReads() bool {
 	return o.perKey == nil && reads(o.shared)
 }
 
-// targets returns a target for each key. The targets are used to plan the reads that depend only on
-// the key. If no selected field can require a read, targets returns nil.
+// targets returns a target for each key, to plan the reads that need only the key. If the selected
+// fields need no reads, it returns nil.
 func (w *pendingKeys[K]) targets() []planTarget[K] {
 	if !w.selections.hasReads() {
 		return nil
@@ -198,8 +199,8 @@ func (w *pendingKeys[K]) split(holds func(K) bool) (matching, others pendingKeys
 // planFunc is the type of the method Plan of a loader.
 type planFunc[K comparable, V any] func(ctx context.Context, at *loaders.Level, keys []K, then func(context.Context, *loaders.Level, []loaders.FoundValue[K, V]))
 
-// planKeys passes the pending keys to planLoads, which is the method Plan of a loader. After the
-// records have been read, planKeys calls the function then, which plans the next level.
+// planKeys plans reads of the pending keys with planLoads, the method Plan of a loader. After the
+// reads, it calls the parameter then to plan the next level.
 func planKeys[K comparable, V any](ctx context.Context, p plan, w *pendingKeys[K], planLoads planFunc[K, V], then func(plan, context.Context, []planTarget[V])) {
 	if len(w.keys) == 0 {
 		return
@@ -219,8 +220,8 @@ func planKeys[K comparable, V any](ctx context.Context, p plan, w *pendingKeys[K
 	})
 }
 
-// planRecords plans lookups of records by key. After the records have been read, it calls the
-// function then, which plans the next level.
+// planRecords plans lookups of records by key. After the lookups, it calls the parameter then to
+// plan the next level.
 func planRecords[K comparable, V any](ctx context.Context, p plan, w *pendingKeys[K], pattern *model.LookupPattern[K, V], then func(plan, context.Context, []planTarget[V])) {
 	if len(w.keys) > 0 {
 		planKeys(ctx, p, w, loaders.RecordLoader(p.loaders, pattern).Plan, then)
@@ -286,8 +287,8 @@ func addBatch[ID ~string](w *pendingKeys[ID], f *operation.Field, arguments inte
 type pendingRecords struct {
 	customers pendingKeys[commerce.CustomerID]
 	orders    pendingKeys[commerce.OrderID]
-	// orderCollections contains the orders with a selected timeline. One Query reads the whole item
-	// collection, so these orders are not in the field orders.
+	// orderCollections contains the IDs of orders with a selected timeline. One Query reads such an
+	// order and its timeline, so the ID is not in the field named orders.
 	orderCollections pendingKeys[commerce.OrderID]
 	products         pendingKeys[commerce.SKU]
 	// productCollections contains the products with a selected inventory.

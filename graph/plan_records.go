@@ -13,8 +13,9 @@ import (
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
-// Reads that need only a record's ID are in the record's level, and all others after it. Except for
-// @reads(byHand), the code for fields with @reads is generated (reads_generated.go).
+// A read that needs only the ID of a record runs in the same level as the read of the record. All
+// other reads that depend on a record run after it. reads_generated.go contains the code for fields
+// with @reads, except @reads(byHand).
 
 // planReferences plans lookups of the records in r, and the reads that depend only on their IDs.
 func (p plan) planReferences(ctx context.Context, r *pendingRecords) {
@@ -50,8 +51,8 @@ func (p plan) planOrdersByID(ctx context.Context, w *pendingKeys[commerce.OrderI
 	planOrders(ctx, p, &single, model.OrderByID, func(id commerce.OrderID) commerce.OrderID { return id })
 }
 
-// planOrders schedules lookups of orders and reads by their IDs. If the caller may see only its own
-// orders, the lookups run first.
+// planOrders schedules lookups of orders and the reads that need only the orders' IDs. If the
+// caller may see only its own orders, these reads run after the lookups.
 func planOrders[K comparable](ctx context.Context, p plan, w *pendingKeys[K], pattern *model.LookupPattern[K, *commerce.Order], id func(K) commerce.OrderID) {
 	if p.loaders.OnlyOwnOrders() {
 		planRecords(ctx, p, w, pattern, plan.orders)
@@ -92,8 +93,8 @@ func (p plan) customers(ctx context.Context, targets []planTarget[*commerce.Cust
 // }". Resolving the field "customer" then needs no read.
 func (p plan) primeCustomers(ctx context.Context, targets []planTarget[*commerce.Customer]) {
 	for customer, f := range selectedFields(targets) {
-		// A customer without an order count can be a copy from a list. The copy lacks some attributes, so
-		// it must not replace the customer's own record in the loader.
+		// A customer without an order count may come from a list whose records lack some attributes. Such
+		// a customer must not replace the complete record in the loader.
 		if f.Name == "orders" && customer.OrderCount != nil && operation.SelectsFieldWithReads(f.Records, "customer") {
 			loaders.RecordLoader(p.loaders, model.CustomerByID).Prime(ctx, customer.ID, customer)
 		}
@@ -149,8 +150,8 @@ func (p plan) orders(ctx context.Context, targets []planTarget[*commerce.Order])
 	planByOrderID(ctx, p, targets, func(o *commerce.Order) commerce.OrderID { return o.ID })
 }
 
-// planByOrderID plans the reads that need only order IDs. A scheduled read of an item collection
-// also returns the timeline, after the current level.
+// planByOrderID schedules reads of timelines. They need only the IDs of the orders. If a read of an
+// order's item collection is already scheduled, the timeline is not read separately.
 func planByOrderID[T any](ctx context.Context, p plan, targets []planTarget[T], id func(T) commerce.OrderID) {
 	var timelines pendingKeys[dynamo.ListRequest]
 	var collections pendingKeys[commerce.OrderID]
@@ -181,9 +182,8 @@ func (p plan) planAfterOrderCollections(ctx context.Context, targets []planTarge
 	p.planCollectionTimelines(ctx, targets)
 }
 
-// planCollectionTimelines plans the reads that the events of orders require. If an order's complete
-// item collection has not been read, planCollectionTimelines first schedules a read of the order's
-// timeline.
+// planCollectionTimelines plans lookups of the records that the orders' events refer to. If an
+// order's item collection has not been read completely, it first schedules a read of the timeline.
 func (p plan) planCollectionTimelines(ctx context.Context, targets []planTarget[*commerce.Order]) {
 	var timelines pendingKeys[dynamo.ListRequest]
 	var events []planTarget[*commerce.Event]
@@ -340,9 +340,9 @@ func (p plan) planStock(ctx context.Context, targets []planTarget[*commerce.Prod
 	planRecords(ctx, p, &partial, model.ProductBySKU, nil)
 }
 
-// planProductInventory plans the reads that the inventory levels of products require. If the
-// inventory of a product has not been read, planProductInventory first schedules a read of the
-// inventory.
+// planProductInventory plans lookups of the records that the products' inventory levels refer to.
+// If the requested page of inventory levels has not been read, it first schedules a read of this
+// page.
 func (p plan) planProductInventory(ctx context.Context, targets []planTarget[*commerce.Product]) {
 	var levels []planTarget[*commerce.InventoryLevel]
 	var missing pendingKeys[dynamo.ListRequest]

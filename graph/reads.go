@@ -115,8 +115,8 @@ func (r *Resolver) orderItemBySKU(ctx context.Context, order *commerce.Order, pr
 }
 
 // pageRequest returns a page request for the list that a field returns. field has the form
-// Type.field. parent is the ID of the record that contains the field. Fields of Query have no
-// parent.
+// Type.field. parent is the ID of the record that contains the field. For a field of Query, parent
+// is omitted.
 func (r *Resolver) pageRequest(field string, parent ...string) paging.Request {
 	return r.cursors.NewRequest(field, parent...)
 }

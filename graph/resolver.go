@@ -95,9 +95,8 @@ func WithPrincipal(ctx context.Context, p commerce.Principal) context.Context {
 	return context.WithValue(ctx, principalKey{}, p)
 }
 
-// principal returns the principal of a request. If the request has no principal and authentication
-// is required, it returns the zero value. If authentication is not required, it returns an
-// administrator instead.
+// principal returns the principal of a request. If the request has none, the result depends on
+// authentication: the zero value if it is required, and an administrator if it is not.
 func (r *Resolver) principal(ctx context.Context) commerce.Principal {
 	p, ok := ctx.Value(principalKey{}).(commerce.Principal)
 	if !ok && !r.authenticated {

@@ -8,8 +8,8 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
-// boundedResponse is the data of one response, at most Limits.Answer bytes. The cost of an
-// operation does not limit the length of values and aliases.
+// boundedResponse is the data of one response, at most Limits.Answer bytes. This limit is
+// necessary, because long values and aliases do not increase the cost of an operation.
 type boundedResponse struct {
 	out []byte
 	// limit is the maximum length of out. dropped is the number of bytes that were counted but not
@@ -17,8 +17,8 @@ type boundedResponse struct {
 	limit, dropped int
 }
 
-// responseSlack is the number of bytes that may be written beyond the limit before the excess is
-// dropped. Because of it, the limit is not checked after each value.
+// responseSlack is the number of bytes by which a response may exceed its limit before dropExcess
+// drops the excess.
 const responseSlack = 64 << 10
 
 // newBoundedResponse returns an empty response of at most limit bytes. latest is the size of the
@@ -30,8 +30,8 @@ func newBoundedResponse(latest, limit int) boundedResponse {
 // offset returns the number of bytes written so far, including dropped bytes.
 func (r *boundedResponse) offset() int { return r.dropped + len(r.out) }
 
-// dropExcess drops the bytes beyond the limit, if there are more than responseSlack of them.
-// Writing continues, because a later null can remove the excess.
+// dropExcess drops the bytes beyond the limit, if there are more than responseSlack of them. The
+// execution continues nevertheless, because a later null can make the response shorter again.
 func (r *boundedResponse) dropExcess() {
 	if len(r.out) > r.limit+responseSlack {
 		r.dropped += len(r.out) - r.limit

@@ -31,8 +31,9 @@ type changeSource interface {
 	Close()
 }
 
-// Start is like Execute, but also starts subscriptions. For a subscription, it returns a
-// Subscription and a Result without errors. ctx applies only to the start of the subscription.
+// Start is like Execute, but also starts subscriptions. If it starts one, it returns a Subscription
+// and a Result without errors. Otherwise, the Subscription is nil. ctx applies only to the start of
+// the subscription.
 func (e *Executor) Start(ctx context.Context, r Request) (*Subscription, Result) {
 	return e.start(ctx, r, e.subscribe)
 }
@@ -86,8 +87,9 @@ func (e *Executor) openStream(ctx context.Context, operation *admittedOperation,
 	return &Subscription{executor: e, operation: operation, caller: caller, source: opened.source}, Result{Response: &graphql.Response{}}
 }
 
-// Next waits for an event and executes the operation. After the last event, it returns false and
-// any error. ctx must contain the values of the client's request.
+// Next waits for an event and executes the operation. When the subscription has ended, it returns
+// false and a Result with the error, if there is one. ctx must contain the same values as the
+// context of the client's request.
 func (s *Subscription) Next(ctx context.Context) (Result, bool) {
 	if s.ended {
 		return Result{Response: &graphql.Response{}}, false

@@ -13,8 +13,8 @@ import (
 
 type openedSourceKey struct{}
 
-// openedSource receives the event source that a subscription's resolver opens. The channel that
-// gqlgen requires is unused, because it cannot return errors.
+// openedSource receives the event source that a subscription's resolver opens. gqlgen requires that
+// the resolver also returns a channel. It is unused, because a channel cannot return errors.
 type openedSource struct {
 	source changeSource
 	// reads is the number of DynamoDB requests that the feed made to start the subscription and to

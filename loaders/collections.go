@@ -11,8 +11,9 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// collectionRecordSource is a recordSource that takes an order or a product from its item
-// collection. It knows only the item collections that a query plan reads.
+// collectionRecordSource is a recordSource of orders or products. If a query plan reads the item
+// collection of an order or product, the recordSource takes the order or product from this
+// collection.
 type collectionRecordSource[K comparable, W, V any] struct {
 	collections *Loader[K, W]
 	record      func(W) V
@@ -57,8 +58,9 @@ func (l *Loaders) PrimeOrders(ctx context.Context, all []*commerce.Order) {
 	RecordLoader(l, model.OrderByID).prime(ctx, keys, values)
 }
 
-// PlanOrderCollections schedules reads of orders with their line items and timelines. Later loads
-// of these records use the results. The callback receives the orders that were found.
+// PlanOrderCollections schedules reads of orders with their line items and timelines. If the viewer
+// may read only its own orders, it schedules only reads of the orders. Later loads of these records
+// use the results. The callback receives the orders that were found.
 func (l *Loaders) PlanOrderCollections(ctx context.Context, level *Level, ids []commerce.OrderID, then func(context.Context, *Level, []FoundValue[commerce.OrderID, *commerce.Order])) {
 	// An order must be found before the viewer may read its line items and timeline.
 	if l.OnlyOwnOrders() {
@@ -68,8 +70,9 @@ func (l *Loaders) PlanOrderCollections(ctx context.Context, level *Level, ids []
 	planCollections(ctx, &l.orderCollections, level, ids, func(whole *dynamo.OrderPartition) *commerce.Order { return whole.Order }, then)
 }
 
-// planCollections schedules reads of the item collections with the given keys. record returns the
-// order or product of an item collection. The callback receives these orders or products.
+// planCollections schedules reads of the item collections with the given keys. The function record
+// returns the order or product in an item collection. The callback receives the orders or products
+// that record has returned.
 func planCollections[K comparable, W, V any](ctx context.Context, l *Loader[K, W], level *Level, keys []K, record func(W) V, then func(context.Context, *Level, []FoundValue[K, V])) {
 	l.Plan(ctx, level, keys, func(ctx context.Context, next *Level, found []FoundValue[K, W]) {
 		all := make([]FoundValue[K, V], len(found))
@@ -136,8 +139,9 @@ func (l *Loaders) CachedOrderItems(o *commerce.Order, page dynamo.PageRequest) (
 	return dynamo.Page[*commerce.LineItem]{}, false
 }
 
-// AllOrderItemsRequest returns a list request for counting the line items of an order that has no
-// stored count. Its limit is far above commerce.MaxLines.
+// AllOrderItemsRequest returns the list request for all line items of an order. If the order has no
+// stored count, the request is used to count the items. The page limit is far above
+// commerce.MaxLines, so one page contains all items.
 func AllOrderItemsRequest(id commerce.OrderID) dynamo.ListRequest {
 	return dynamo.ListRequest{PartitionValue: string(id), Page: dynamo.PageRequest{Limit: 1000}}
 }
@@ -163,8 +167,8 @@ func (l *Loaders) OrderItems(ctx context.Context, o *commerce.Order, page dynamo
 	}
 	pages := PageLoader(l, model.OrderItems)
 	if all := AllOrderItemsRequest(o.ID); pages.isKnown(all) {
-		// A read of all line items was already requested, in order to count them. The page is part of
-		// its result, so no other request is needed.
+		// All line items were requested before, in order to count them. The page is taken from the result
+		// of that request, so no other request is needed.
 		if slice, err := pages.Load(ctx, all); err == nil && len(slice.Items) < all.Page.Limit {
 			return dynamo.PageOfList(slice.Items, lineItemPosition, page), nil
 		}
@@ -323,8 +327,8 @@ func (l *Loaders) ProductOrderCount(ctx context.Context, p *commerce.Product) (*
 	return own.OrderCount, err
 }
 
-// SpendingRequest returns the list request for a customer's spending in the months that overlap
-// placed. If placed is nil, it selects all months.
+// SpendingRequest returns the list request for a customer's spending per month. It selects the
+// months that overlap the date range placed. If placed is nil, it selects all months.
 //
 // It returns a commerce.InvalidError if the range is invalid.
 func SpendingRequest(id commerce.CustomerID, placed *commerce.DateRange) (dynamo.ListRequest, error) {
@@ -376,16 +380,17 @@ func (l *Loaders) CustomerOrderCount(ctx context.Context, c *commerce.Customer) 
 	if c.OrderCount != nil {
 		return *c.OrderCount, nil
 	}
-	// The customer may be a copy from a list. Such a copy has no count, but the customer's own record
-	// may have one.
+	// If the customer comes from a list, it is a copy without the count. The customer's own record may
+	// have the count.
 	if own, err := RecordLoader(l, model.CustomerByID).Load(ctx, c.ID); err == nil && own.OrderCount != nil {
 		return *own.OrderCount, nil
 	}
 	return l.OrderCountQueries.Load(ctx, c.ID)
 }
 
-// PlanCustomerOrderCounts schedules the reads that determine missing order counts. It first reads
-// the customers' own records. If a record has no count, a Query counts the customer's orders.
+// PlanCustomerOrderCounts schedules reads for the customers whose OrderCount is nil. It first reads
+// the customers' own records. If a record has no count either, a Query counts the customer's
+// orders.
 func (l *Loaders) PlanCustomerOrderCounts(ctx context.Context, level *Level, customers []*commerce.Customer) {
 	var unknown []commerce.CustomerID
 	for _, c := range customers {

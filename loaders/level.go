@@ -7,8 +7,9 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/trace"
 )
 
-// Level is a set of scheduled reads that run concurrently. When a read finishes, the reads that
-// depend on its result start immediately. They form a Level of their own.
+// Level is a set of scheduled reads that run concurrently. The reads that depend on the result of
+// one read form another Level. They start when this read finishes, and do not wait for the other
+// reads.
 type Level struct {
 	reads []levelRead
 	// initial is the first backing array of the slice named reads. Most levels need no larger array,
@@ -44,8 +45,8 @@ func (v *Level) run() {
 	others.Wait()
 }
 
-// Plan runs a query plan. The function named first adds the initial keys, and callbacks can add
-// more keys. Plan returns when all keys have been read.
+// Plan runs a query plan. It calls the function first, which adds the initial keys. Callbacks can
+// add more keys. Plan returns when all keys have been read.
 func (l *Loaders) Plan(first func(*Level)) {
 	v := &Level{}
 	defer v.run() // if first panics, the keys that it has added are still read
@@ -58,8 +59,10 @@ type FoundValue[K comparable, V any] struct {
 	Value V
 }
 
-// Plan adds keys to a Level, which reads as one batch all keys that were not read before. Unless
-// ctx has ended, the callback then receives the values that were found.
+// Plan adds keys to a Level. The Level reads them in one batch, without the keys that were already
+// read or scheduled. The callback then receives the values that were found. If ctx has ended, the
+// callback is not called. If a record comes from an item collection that a query plan reads, Plan
+// ignores its key.
 func (l *Loader[K, V]) Plan(ctx context.Context, level *Level, keys []K, then func(ctx context.Context, next *Level, found []FoundValue[K, V])) {
 	if l.collections != nil {
 		keys = withoutKnown(keys, l.collections)
@@ -103,8 +106,8 @@ func (l *Loader[K, V]) Plan(ctx context.Context, level *Level, keys []K, then fu
 type plannedRead[K comparable, V any] struct {
 	own  batch[K, V]
 	keys []K
-	// If other batches read some of the keys, refs contains the location of the value of each key. If
-	// the batch of this plannedRead reads all keys, refs is nil.
+	// refs is nil if the batch own reads all keys. Otherwise, other batches read some of the keys, and
+	// refs contains the location of each key's value.
 	refs []valueRef[K, V]
 	then func(context.Context, *Level, []FoundValue[K, V])
 	next Level

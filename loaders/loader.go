@@ -15,8 +15,9 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/trace"
 )
 
-// maxBatchWait is the maximum time before a batch of unplanned keys is read. If a caller waits for
-// one of the values, the batch is read immediately.
+// maxBatchWait is the maximum time that a batch waits for further keys. It applies only to keys
+// that no query plan has added. If a caller waits for one of the values, the batch is read
+// immediately.
 const maxBatchWait = time.Second
 
 // Loader reads values by key for one GraphQL request. It reads each key at most once. Where
@@ -42,8 +43,9 @@ type Loader[K comparable, V any] struct {
 	unplanned *dataloader.Loader[K, valueWithRoundTrips[V]]
 }
 
-// initSingle initializes a loader whose keys cannot share a DynamoDB request. The function read
-// reads one key. At most maxConcurrentQueries keys of a batch are read concurrently.
+// initSingle initializes a loader whose keys cannot share a DynamoDB request. The parameter read is
+// the function that reads the value of one key. At most maxConcurrentQueries keys of a batch are
+// read concurrently.
 func (l *Loader[K, V]) initSingle(all *Loaders, pattern string, read func(*Loaders, context.Context, K) (V, error)) {
 	l.loaders, l.pattern, l.keyReader = all, pattern, keyReaderFunc[K, V](read)
 }
@@ -98,14 +100,14 @@ func (r listReader[V]) read(ctx context.Context, l *Loaders, key dynamo.ListRequ
 // valueWithRoundTrips is a value with the round trips of its read, for the explain output.
 type valueWithRoundTrips[V any] struct {
 	value V
-	// roundTrip is the number of the round trip that returned the value. roundTrips is the number of
-	// consecutive round trips of the read.
+	// roundTrip identifies the round trip that returned the value, as in trace.Request.RoundTrip.
+	// roundTrips is the number of consecutive round trips that the read needed.
 	roundTrip, roundTrips int
 }
 
-// availableInRoundTrip returns the round trip in which a caller receives the value. roundTrip is
-// the caller's last round trip before the request. If another caller started the read later, the
-// delay does not count.
+// availableInRoundTrip returns the number of the round trip in which a caller receives the value.
+// The parameter roundTrip is the last round trip before the caller requested the value. If another
+// caller started the read only after further round trips, these do not count.
 func (v valueWithRoundTrips[V]) availableInRoundTrip(roundTrip int) int {
 	return min(v.roundTrip, roundTrip+v.roundTrips)
 }
@@ -149,8 +151,8 @@ func (l *Loader[K, V]) loadUnplanned(ctx context.Context, key K) valueRef[K, V] 
 	return location
 }
 
-// readUnplanned reads a batch of keys that no query plan has added. first is the context of the
-// caller that added the first key.
+// readUnplanned reads a batch of keys that no query plan has added. The parameter first is the
+// context of the caller that added the first key.
 func (l *Loader[K, V]) readUnplanned(first context.Context, keys []K) []*dataloader.Result[valueWithRoundTrips[V]] {
 	b := &batch[K, V]{loader: l, ctx: first, keys: keys}
 	out := make([]*dataloader.Result[valueWithRoundTrips[V]], len(keys))
@@ -161,8 +163,9 @@ func (l *Loader[K, V]) readUnplanned(first context.Context, keys []K) []*dataloa
 	return out
 }
 
-// loadKnown waits for the value of a known key and returns it. It returns false if the key is
-// unknown or the read failed.
+// loadKnown returns the value of a key that was planned, primed or loaded. If the read has not
+// finished, loadKnown waits for it. For any other key, or if the read fails, loadKnown returns
+// false.
 func (l *Loader[K, V]) loadKnown(key K) (v V, ok bool) {
 	l.mu.Lock()
 	location, known := l.known.find(key)
@@ -182,8 +185,8 @@ func (l *Loader[K, V]) isKnown(key K) bool {
 	return known
 }
 
-// Prime stores the value of a key that was already read together with another record. A later load
-// of the key then sends no request.
+// Prime stores a value that was already read together with another record. A later load of the
+// value's key sends no request.
 func (l *Loader[K, V]) Prime(ctx context.Context, key K, value V) {
 	l.prime(ctx, []K{key}, []dynamo.LookupResult[V]{{Value: value}})
 }
@@ -207,12 +210,12 @@ func (l *Loader[K, V]) prime(ctx context.Context, keys []K, values []dynamo.Look
 type batch[K comparable, V any] struct {
 	once   sync.Once
 	loader *Loader[K, V]
-	// ctx is the context of the caller. Only its trace span is used, which counts the round trips
-	// before this read. If ctx ends, the read continues.
+	// ctx is the context of the caller that created the batch. The read uses only the trace span of
+	// ctx, to count the round trips before the read. If ctx ends, the read continues.
 	ctx  context.Context
 	keys []K
-	// unplanned waits for the value of a key that no query plan has added. It is nil in a batch of
-	// planned keys.
+	// unplanned waits for the value of a key that was added to Loader.unplanned. In all other batches,
+	// it is nil.
 	unplanned dataloader.Thunk[valueWithRoundTrips[V]]
 
 	// These fields contain the result of the read.
@@ -242,8 +245,8 @@ func (l *Loader[K, V]) read(ctx context.Context, keys []K) (results []dynamo.Loo
 	}
 	if l.batchReader != nil {
 		if results, err = l.batchReader.read(ctx, l.loaders, keys); err == nil && len(results) != len(keys) {
-			// Without this check, the code that uses a missing result would panic. In a goroutine of its
-			// own, such a panic would end the server.
+			// Without this check, the use of a missing result would panic. A Level uses results in several
+			// goroutines, and a panic there could end the server.
 			return nil, fmt.Errorf("%d keys have %d results", len(keys), len(results))
 		}
 		return results, err

@@ -26,7 +26,7 @@ type Loaders struct {
 	OrderCountQueries Loader[commerce.CustomerID, int]
 
 	// These loaders read the item collections of orders and products. If a query plan reads an item
-	// collection, the loader of orders or products takes the order or product from the collection.
+	// collection, the order or product in it needs no read of its own.
 	orderCollections   Loader[commerce.OrderID, *dynamo.OrderPartition]
 	productCollections Loader[commerce.SKU, *dynamo.ProductPartition]
 
@@ -107,8 +107,8 @@ func overrideReaders(l *Loaders, loader any) {
 	case *Loader[commerce.SKU, *commerce.Product]:
 		loader.collections = collectionRecordSource[commerce.SKU, *dynamo.ProductPartition, *commerce.Product]{&l.productCollections, func(w *dynamo.ProductPartition) *commerce.Product { return w.Product }}
 	case *Loader[string, commerce.CustomerID]:
-		// The email address of a client may not be valid in a DynamoDB key. In this case, ReadRecord
-		// returns an InvalidError, but ReadRecords would report corrupt data.
+		// The email address comes from a client, so it can be invalid in a DynamoDB key. For an invalid
+		// address, ReadRecord returns an InvalidError. ReadRecords would report corrupt data instead.
 		loader.batchReader, loader.keyReader = nil, keyReaderFunc[string, commerce.CustomerID](func(l *Loaders, ctx context.Context, email string) (commerce.CustomerID, error) {
 			return dynamo.ReadRecord(ctx, l.store, model.EmailClaim, email)
 		})

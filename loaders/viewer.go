@@ -36,8 +36,9 @@ func (v Viewer) canReadAllCustomers() bool {
 	return v.Policy.GrantForPrincipal(v.Principal, commerce.PermissionReadCustomer) == commerce.GrantAll
 }
 
-// readPermitted reads all records if all is true. Otherwise, it reads only the keys that visible
-// accepts, and the result for other keys is commerce.ErrNotFound.
+// readPermitted reads the records that the viewer may read. If the parameter all is true, it reads
+// all records. Otherwise, the function visible decides for each key. If the viewer may not read a
+// record, the result is commerce.ErrNotFound.
 func readPermitted[K comparable, V any](
 	ctx context.Context, l *Loaders, p *model.LookupPattern[K, V], keys []K, all bool, visible func(K) bool,
 ) ([]dynamo.LookupResult[V], error) {
@@ -79,8 +80,8 @@ func (l *Loaders) readCustomerOrders(ctx context.Context, keys []model.CustomerO
 	return readPermitted(ctx, l, model.CustomerOrder, keys, !l.OnlyOwnOrders(), visible)
 }
 
-// readOrdersByID reads orders by ID. If the viewer may read only its own orders, it reads the
-// copies in the partition of the viewer's customer.
+// readOrdersByID reads orders by ID. For a viewer that may read only its own orders, it reads the
+// copies of the orders in the partition of the viewer's customer.
 func (l *Loaders) readOrdersByID(ctx context.Context, ids []commerce.OrderID) ([]dynamo.LookupResult[*commerce.Order], error) {
 	if !l.OnlyOwnOrders() {
 		return dynamo.ReadRecords(ctx, l.store, model.OrderByID, ids)

@@ -107,8 +107,8 @@ func Classify(err error) Failure {
 }
 
 // classifyCancelled determines why DynamoDB cancelled a transaction. If a condition failed, the
-// cause is CauseOther. If DynamoDB throttled some records, OneKey is true, because requests for
-// other records may still succeed.
+// cause is CauseOther. If the cause is CauseThrottled, OneKey is true, because requests for other
+// records may still succeed.
 func classifyCancelled(cancelled *types.TransactionCanceledException) Failure {
 	failure := Failure{Cause: CauseOther}
 	for _, reason := range cancelled.CancellationReasons {

@@ -15,8 +15,8 @@ import (
 type request struct {
 	// attempts is the number of attempts that have begun.
 	attempts int
-	// first is the first attempt if it was made without the SDK. When the SDK begins its own first
-	// attempt, the Guard continues the attempt in first and sets first to nil.
+	// first is an attempt that was begun without the SDK, or nil. The SDK's first attempt continues
+	// this attempt: handleAttempt begins no other attempt, and sets first to nil.
 	first *Attempt
 }
 
@@ -86,8 +86,9 @@ func (g *Guard) handleAttempt(ctx context.Context, in middleware.FinalizeInput, 
 	return out, metadata, err
 }
 
-// SDKRetryOptions returns SDK options to retry a request after the attempt a, which failed without
-// the SDK. In the SDK's first attempt, the HTTP client must only return the outcome of a.
+// SDKRetryOptions returns SDK options to continue a request in the SDK. The attempt a was made
+// without the SDK, and failed. In the SDK's first attempt, the HTTP client should return the
+// outcome of a, and not send the request again.
 func (a Attempt) SDKRetryOptions() func(*dynamodb.Options) {
 	step := middleware.InitializeMiddlewareFunc("FirstAttempt", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 		r := &request{first: &a}

@@ -38,8 +38,9 @@ const (
 // The maximum delays before retries. The maximum doubles with each further retry, at most
 // maxDoublings times.
 const (
-	// conflictRetryDelay is the maximum delay before the first retry of a transaction. It is short,
-	// because a retry can succeed as soon as the conflicting transaction has ended.
+	// conflictRetryDelay is the maximum delay before the first retry of a transaction or a bulk
+	// request. It is short, because a retry can succeed as soon as the conflicting transaction has
+	// ended.
 	conflictRetryDelay = 10 * time.Millisecond
 	// readRetryDelay is the maximum delay before the first retry of a read. It is longer than
 	// conflictRetryDelay, because a read has only a few attempts, and DynamoDB needs time to recover.
@@ -47,8 +48,8 @@ const (
 	maxDoublings   = 6
 )
 
-// minAttemptTime is the minimum time for an attempt. If a delay could leave less time than this
-// before the deadline, the request is not retried.
+// minAttemptTime is the minimum time for an attempt. If the time before the deadline is shorter
+// than the maximum delay plus minAttemptTime, the request is not retried.
 const minAttemptTime = 10 * time.Millisecond
 
 // Reasons why a failed request is not retried. The returned error also wraps the error of the last
@@ -60,8 +61,9 @@ var (
 	ErrNoRetryTime = errors.New("the time before the deadline is too short for a retry")
 )
 
-// RecordUnprocessed records that DynamoDB throttled some keys of a batch request. If these keys
-// must not be requested again, it returns ErrRetryBudgetExhausted.
+// RecordUnprocessed records that DynamoDB throttled some keys of a batch request. If the retry
+// budget is exhausted, RecordUnprocessed returns ErrRetryBudgetExhausted, and the caller must not
+// request these keys again.
 func (g *Guard) RecordUnprocessed(ctx context.Context) error {
 	failure := Failure{Cause: CauseThrottled, Reason: ReasonUnprocessed, OneKey: true}
 	g.notifyFailure(ctx, failure)
@@ -71,8 +73,9 @@ func (g *Guard) RecordUnprocessed(ctx context.Context) error {
 	return err
 }
 
-// acquireRetry charges a retry to the retry budget if limited is true. The caller must call the
-// returned function with the retry's error. If the error is nil, the function returns the tokens.
+// acquireRetry takes the cost of a retry from the retry budget if the parameter limited is true.
+// The caller must pass the retry's error to the returned function. If this error is nil, the
+// function puts the tokens back into the budget.
 func (g *Guard) acquireRetry(ctx context.Context, failure Failure, limited bool) (func(error) error, error) {
 	release := func(error) error { return nil }
 	// A retry after a conflict costs nothing.
@@ -141,8 +144,8 @@ func (r retryer) RetryDelay(attempts int, err error) (time.Duration, error) {
 	return min(longest, rand.N(maxDelay(r.firstDelay, attempts))), err
 }
 
-// maxDelay returns the maximum delay before the next retry. first is the maximum before the first
-// retry. attempts is the number of failed attempts so far.
+// maxDelay returns the maximum delay before the next retry. The parameter first is the maximum
+// delay before the first retry. The parameter attempts is the number of failed attempts so far.
 func maxDelay(first time.Duration, attempts int) time.Duration {
 	return first << min(max(0, attempts-1), maxDoublings)
 }
@@ -160,9 +163,9 @@ func (g *Guard) retryer(base aws.Retryer) aws.Retryer {
 	return base
 }
 
-// TransactionOptions returns SDK options that also retry requests after conflicts between
-// transactions. All attempts share a ClientRequestToken, so DynamoDB commits a transaction only
-// once.
+// TransactionOptions returns SDK options for transactions. With these options, the SDK also retries
+// a transaction after a conflict with another transaction. All attempts share a ClientRequestToken,
+// so DynamoDB commits the transaction only once.
 func (g *Guard) TransactionOptions() func(*dynamodb.Options) {
 	return g.withMaxAttempts(maxTransactionAttempts, false)
 }

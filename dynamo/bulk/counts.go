@@ -23,8 +23,8 @@ func (t Transfers) InitOrderCounts(ctx context.Context) error {
 	return err
 }
 
-// partCounts maps the Part of each counter record to its order counts by status. Each counter
-// record counts a part of the table's orders.
+// partCounts maps the field Part of a counter record to the record's order counts by status. Each
+// counter record counts only some of the table's orders.
 type partCounts map[string]commerce.StatusCounts
 
 // statusCounts returns the table's order counts, or nil if they do not include all orders. If the
@@ -76,8 +76,8 @@ func (t Transfers) hasOrders(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// writeZeroCounts writes order counts of zero if the table has no orders. If the table already has
-// counts, it writes nothing. Another server or a new order may have just written these counts.
+// writeZeroCounts writes order counts of zero if the table has no orders. If another server or a
+// new order has just written counts, writeZeroCounts writes nothing and returns nil.
 func (t Transfers) writeZeroCounts(ctx context.Context) (partCounts, error) {
 	if has, err := t.hasOrders(ctx); err != nil || has {
 		return nil, err

@@ -59,8 +59,9 @@ func (t Transfers) Export(ctx context.Context, segments []SegmentProgress, emit 
 	if len(segments) < 1 || len(segments) > MaxSegments {
 		return fmt.Errorf("export: the number of segments is %d, but it must be from 1 to %d", len(segments), MaxSegments)
 	}
-	// emitNext never calls emit concurrently, and never again after an error. So a caller can append
-	// each page to a file without a lock, and no page follows an incomplete page.
+	// emitNext never calls emit concurrently, so a caller can append each page to a file without a
+	// lock. After an error, emitNext does not call emit again, so no page follows an incomplete page
+	// in the file.
 	var mu sync.Mutex
 	var failed error
 	emitNext := func(page ExportPage) error {
@@ -120,8 +121,8 @@ func (t Transfers) exportPage(ctx context.Context, segment, segments int, from S
 	return page, nil
 }
 
-// isIdempotency reports whether r is an idempotency record. Such a record stores the result of a
-// mutation for a repeated request. Idempotency records are neither exported nor imported.
+// isIdempotency reports whether r is an idempotency record. If a client repeats a mutation, the
+// server returns the result in this record. Idempotency records are neither exported nor imported.
 func isIdempotency(r model.Record) bool {
 	e := model.EntityOf(model.KeyOf(r))
 	return e != nil && e.Name == model.EntityIdempotency.Name
@@ -139,8 +140,8 @@ func segmentProgressAfter(last map[string]types.AttributeValue) (SegmentProgress
 	return SegmentProgress{After: &next}, nil
 }
 
-// TableID returns the table's name with its ARN and creation time, if known, to distinguish tables
-// with the same name.
+// TableID returns the table's name. If DynamoDB reports the ARN and the creation time, TableID
+// appends both to the name, to distinguish tables with the same name.
 //
 // Errors: table.ErrNoTable, table.ErrUnavailable, table.ErrAccessDenied.
 func (t Transfers) TableID(ctx context.Context) (string, error) {

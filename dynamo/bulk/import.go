@@ -29,8 +29,8 @@ const (
 	// maxInFlightBytes is the maximum total size in bytes of the lines that are written at the same
 	// time.
 	maxInFlightBytes = 8 << 20
-	// maxPendingLines is the maximum number of lines that wait for an earlier line. An import writes
-	// several lines at the same time, but counts their results in the order of the lines.
+	// maxPendingLines is the maximum number of lines that wait to be counted. Lines are written
+	// concurrently, but counted in order. So a line waits until all earlier lines have been written.
 	maxPendingLines = 1024
 )
 
@@ -53,8 +53,9 @@ type ImportResult struct {
 	Unchanged int `json:"unchanged"`
 	// LeftOut counts idempotency records, which are not imported.
 	LeftOut int `json:"leftOut"`
-	// Conflicts counts imported records that were not written, because the table kept a different
-	// record with the same key. ConflictKeys contains the keys of the first 20 of these records.
+	// Conflicts counts the records that the import did not write, because Overwrite is false and the
+	// table contains a different record with the same key. ConflictKeys contains the keys of the first
+	// 20 of these records.
 	Conflicts    int         `json:"conflicts"`
 	ConflictKeys []RecordKey `json:"conflictKeys,omitempty"`
 	// HadRecords is true if the table had records when the import began. It is nil if the import has
@@ -108,8 +109,8 @@ func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e
 
 func (e *LineError) Unwrap() error { return e.Err }
 
-// Import writes the records of lines in the format of Export. If the same lines are imported again,
-// nothing changes.
+// Import reads lines in the format of Export, and writes their records to the table. If the same
+// lines are imported again, nothing changes.
 //
 // Errors: LineError; the errors of Done and r; table.ErrUnavailable, table.ErrNoTable,
 // table.ErrAccessDenied; the context's error.
@@ -154,7 +155,7 @@ type importer struct {
 	begun atomic.Bool
 
 	mu sync.Mutex
-	// lastLines maps a record's key to the last line so far with this key. It contains only lines that
+	// lastLines maps a key to the latest line whose record has this key. It contains only lines that
 	// are being written or that have failed.
 	lastLines map[model.Keys]*importLine
 }
@@ -178,8 +179,9 @@ type importLine struct {
 	bad *LineError
 }
 
-// fail sets the line's error, which ends the import. But if skip is true and err is a LineError,
-// fail stores err in the field bad, and the import continues.
+// fail records the error of a line. If skip is true and err is a LineError, fail stores err in the
+// field bad, and the import continues. Otherwise, fail stores err in the line's field err, which
+// ends the import.
 func (l *importLine) fail(err error, skip bool) {
 	if skip && errors.As(err, &l.bad) {
 		l.outcome, err = outcomeUnreadable, nil
@@ -486,8 +488,9 @@ func (i *importer) putIfAbsent(ctx context.Context, key model.Keys, rec model.Re
 	return nil, err
 }
 
-// replace writes rec in place of the stored record old, but keeps the stored order counts. If these
-// counts differ from old, it writes nothing and returns true.
+// replace replaces the stored record old with rec. If the table had records before the import,
+// replace keeps the order counts of old. If another client has changed these counts since, replace
+// writes nothing and returns true.
 func (i *importer) replace(ctx context.Context, key model.Keys, old, rec model.Record) (changed bool, err error) {
 	in := &dynamodb.PutItemInput{TableName: &i.table.Name, Item: rec}
 	if names := preservedCountAttributes(key); *i.opts.From.HadRecords && len(names) > 0 {

@@ -13,9 +13,9 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// countInvalidator removes order counts of products and account reps that an import would make
-// wrong. `ordergraph check -repair` counts the orders again. A countInvalidator is safe for
-// concurrent use.
+// countInvalidator removes order counts that an import would make wrong. These are the counts for
+// products and account reps. `ordergraph check -repair` counts the orders again. A countInvalidator
+// is safe for concurrent use.
 type countInvalidator struct {
 	Transfers
 	mu sync.Mutex
@@ -123,8 +123,8 @@ func (n *countInvalidator) removeCounts(ctx context.Context, old, rec model.Reco
 	return nil
 }
 
-// markDone records that the order count with the key k cannot become wrong any more, because it
-// includes the imported orders or was removed.
+// markDone records that the order count with the key k need not be removed any more. Either it was
+// already removed, or it was imported and includes the imported orders.
 func (n *countInvalidator) markDone(k model.Keys) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -29,8 +29,8 @@ const itemMemberName = "Item"
 // maxNameBytes is DynamoDB's maximum length of an attribute name, in bytes.
 const maxNameBytes = 1<<16 - 1
 
-// toJSON returns the line for a record. It sorts attribute names and the elements of sets, so equal
-// records have equal lines.
+// toJSON returns the line for a record. It sorts attribute names and the elements of sets. So equal
+// records have equal lines, unless they write the same number differently, such as 5 and 5.0.
 //
 // Errors: model.ErrCorrupt for a value of an unknown type.
 func toJSON(r model.Record) ([]byte, error) {
@@ -102,8 +102,8 @@ func writeJSONStrings(to smithyjson.Value, values []string) {
 	array.Close()
 }
 
-// fromJSON returns the record in a line. It rejects lines with duplicate names, and values that
-// DynamoDB would change.
+// fromJSON returns the record in a line. It rejects duplicate names in JSON objects, and attribute
+// values that are not valid in DynamoDB.
 //
 // Its errors describe the problem of the line.
 func fromJSON(line []byte) (model.Record, error) {

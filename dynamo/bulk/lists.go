@@ -26,16 +26,17 @@ type productRepCounter struct {
 	// empty points to true if the table had no orders before the load. It is nil until hadNoOrders has
 	// read the table.
 	empty *bool
-	// products and reps contain an entry for each loaded product and account rep. They also contain an
-	// entry for each product and account rep that a loaded order refers to.
+	// products contains an entry for each loaded product, and reps for each loaded employee. Both also
+	// contain entries for the products and account reps of loaded orders. reps also contains the
+	// account reps of replaced orders.
 	products map[commerce.SKU]*productOrderCount
 	reps     map[commerce.EmployeeID]*repOrderCounts
 }
 
 // productOrderCount is the order count of a product.
 type productOrderCount struct {
-	// counted is true if orders is the correct number of the product's orders. It is false if the
-	// table has no count of the product's earlier orders.
+	// counted is true if the field orders is the correct number of the product's orders. It is false
+	// if the product already had orders, but the table had no count of these orders.
 	counted bool
 	orders  int
 	// revision is the product's stock revision, which increases with every change of the stock. The
@@ -112,8 +113,8 @@ func (l *productRepCounter) addOrders(ctx context.Context, orders []commerce.Ord
 	return nil
 }
 
-// existingRecords returns the records with the given keys that the table already contains. If the
-// table had no orders before the load, it reads nothing and returns no records.
+// existingRecords reads the records with the given keys from the table. If the table had no orders
+// before the load, it reads nothing and returns no records.
 func (l *productRepCounter) existingRecords(ctx context.Context, keys []model.Keys) (map[model.Keys]model.Record, error) {
 	had := map[model.Keys]model.Record{}
 	if empty, err := l.hadNoOrders(ctx); err != nil || empty || len(keys) == 0 {
@@ -247,8 +248,8 @@ func (l *productRepCounter) part(id commerce.EmployeeID, repCountRecord string, 
 	return model.RepOrderCountRecord(l.table.KeyBuilder(), commerce.RepOrderCount{EmployeeID: id, Part: repCountRecord, Complete: complete})
 }
 
-// updateIf changes a record if the condition when is true. In any case, it returns the previous
-// record, or nil if there was none.
+// updateIf changes the record with the key k if the record satisfies a condition, the parameter
+// when. In any case, updateIf returns the previous record, or nil if the record did not exist.
 //
 // Errors are wrapped by table.WrapError.
 func (t Transfers) updateIf(ctx context.Context, k model.Keys, when table.Condition, change func(*table.Expression) string) (model.Record, error) {
@@ -304,7 +305,8 @@ func (l *productRepCounter) write(ctx context.Context) (int, error) {
 }
 
 // writeRepCounts adds an account rep's loaded orders to the stored count, which a server may have
-// increased during the load. It also marks the count as complete.
+// increased during the load. It also marks the count as complete. If rep.counted is false,
+// writeRepCounts writes nothing.
 func (l *productRepCounter) writeRepCounts(ctx context.Context, id commerce.EmployeeID, rep *repOrderCounts) (int, error) {
 	var actions []types.TransactWriteItem
 	for i := range model.RepOrderCountParts {

@@ -150,11 +150,11 @@ func (t Transfers) LoadAll(ctx context.Context, datasets iter.Seq[commerce.Datas
 type loadState struct {
 	mu   sync.Mutex
 	next func() (commerce.Dataset, bool)
-	// taken is the number of datasets that have been read from the input. finished is the number of
-	// completely loaded datasets before the first incomplete dataset.
+	// taken is the number of calls of next. finished is the number of loaded datasets before the first
+	// dataset that is not loaded yet.
 	taken, finished int
-	// waiting contains the completely loaded datasets after the first dataset that is not completely
-	// loaded. It maps the index of each dataset to its number of orders.
+	// waiting maps the index of a dataset to its number of orders. It contains the loaded datasets
+	// that follow a dataset that is not loaded yet.
 	waiting  map[int]int
 	done     LoadProgress
 	progress func(LoadProgress)

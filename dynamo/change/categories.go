@@ -32,8 +32,8 @@ func (c *change) decrementCategory(name string) {
 	}
 }
 
-// adjustCategoryCount adds delta to the product count of a category. r is the category's record. If
-// when is not nil, it is the condition of the write.
+// adjustCategoryCount adds delta to the product count of a category. r is the category's record.
+// The parameter when is the condition of the write, or nil.
 func (c *change) adjustCategoryCount(r model.Record, delta int, when table.Condition) {
 	c.addToCounters(r, model.Record{model.AttrProductCount: model.Num(delta), model.AttrVersion: model.Num(1)}, when, model.AttrCategory)
 }

@@ -72,11 +72,11 @@ var errStale = errors.New("other transactions have changed the same records")
 // resultDecoder decodes the record that contains the result of a mutation.
 type resultDecoder[V any] func(model.Reader) (V, error)
 
-// mutate executes a mutation. plan reads records, adds writes to the change, and returns the
-// mutation's result.
+// mutate executes a mutation. The function plan reads records, adds writes to the change, and
+// returns the mutation's result.
 //
-// Errors: user errors from plan, commerce.IdempotencyKeyReused, errors from table.WrapError. After
-// table.ErrUnavailable, the mutation may still have been committed.
+// Errors: user errors from plan, commerce.IdempotencyKeyReused, model.ErrCorrupt, errors from
+// table.WrapError. After table.ErrUnavailable, the mutation may still have been committed.
 func mutate[C any, V model.MutationResult](ctx context.Context, t *table.Table, p *model.WritePattern, caller Caller, command C, decode resultDecoder[V], plan func(context.Context, *change) (V, error)) (V, error) {
 	var zero V
 	c := &change{table: t.Consistent(), pattern: p, caller: caller, known: map[model.Keys]model.Record{}}
@@ -101,13 +101,13 @@ func mutate[C any, V model.MutationResult](ctx context.Context, t *table.Table, 
 		}
 		result, err := plan(ctx, c)
 		if err == nil && c.Err != nil {
-			// The client's values have already been validated. So the value that is not valid in a key comes
-			// from a record in the table.
+			// c.Err means that a value is not valid in a key. The value comes from a record in the table,
+			// because the client's values have already been validated.
 			err = fmt.Errorf("%s: %w: %w", p.Mutation, model.ErrCorrupt, errors.New(c.Err.Error()))
 		}
 		if commerce.IsUserError(err) || errors.Is(err, model.ErrCorrupt) {
-			// If the client repeats a committed mutation, the mutation's own earlier change may cause the
-			// error. Then return the stored result of the mutation.
+			// The client may have repeated a mutation that is already committed. Then the first execution
+			// may have caused this error, so return its stored result.
 			if first, found, err := replay(ctx, c, remembered, decode); found || err != nil {
 				return first, err
 			}
@@ -139,8 +139,8 @@ func mutate[C any, V model.MutationResult](ctx context.Context, t *table.Table, 
 	return zero, fmt.Errorf("%s: %w: %w", p.Mutation, table.ErrUnavailable, errStale)
 }
 
-// rereadKnown reads all records in c.known again. plan uses these records, and an outdated record
-// would make the next transaction fail.
+// rereadKnown reads all records in c.known again. The next attempt uses these records. If one of
+// them were outdated, its transaction would fail.
 //
 // It returns errors from table.WrapError.
 func (c *change) rereadKnown(ctx context.Context) error {
@@ -223,8 +223,9 @@ func (c *change) knownMissing(k model.Keys) bool {
 // record. Later attempts accept changed counters.
 const counterCheckAttempts = 3
 
-// withCheckedCounters adds counters to the attributes that must be unchanged at the commit. The
-// mutation's result then contains the counters at the time of the commit.
+// withCheckedCounters returns the names of the attributes that must not change before the commit.
+// In the first attempts, it includes counters. The mutation then returns the counters' values at
+// the commit.
 func (c *change) withCheckedCounters(attributes []string, counters ...string) []string {
 	if c.attempt >= counterCheckAttempts {
 		return attributes // frequent changes of a counter must not block an edit
@@ -232,8 +233,8 @@ func (c *change) withCheckedCounters(attributes []string, counters ...string) []
 	return append(attributes, counters...)
 }
 
-// oldKeyBuilder returns a builder for the keys of existing records. Callers ignore the builder's
-// error, because other software may have written a value that is not valid in a key.
+// oldKeyBuilder returns a builder for the keys of existing records. The builder's error does not
+// make the mutation fail. Other software may have written a value that is not valid in a key.
 func (c *change) oldKeyBuilder() *model.KeyBuilder { return &model.KeyBuilder{Shards: c.Shards} }
 
 func (c *change) addWrite(k model.Keys, units float64, action types.TransactWriteItem) {
@@ -262,7 +263,8 @@ func updateWithEdges[V model.MutationResult](c *change, b *model.KeyBuilder, cur
 }
 
 // updateEdges writes the edges (copies with other index keys) of a changed record. current is the
-// record in the table. oldRecords and newRecords contain the record and its edges.
+// record in the table. oldRecords contains the record and its edges before the change, newRecords
+// after the change.
 func (c *change) updateEdges(current model.Record, oldRecords, newRecords []model.Record) {
 	kept := c.unchangedAttributes(current, oldRecords[0], newRecords[0])
 	for _, edge := range newRecords[1:] {
@@ -299,8 +301,8 @@ func (c *change) put(r model.Record, when table.Condition) {
 	}})
 }
 
-// update sets the attributes in after and removes the attributes that only before contains.
-// Attributes that other software has added stay unchanged.
+// update sets the attributes in the parameter after. It removes the attributes that are in before,
+// but not in after. Attributes that other software has added stay unchanged.
 func (c *change) update(before, after model.Record, when table.Condition) {
 	var e table.Expression
 	k := model.KeyOf(after)
@@ -308,8 +310,9 @@ func (c *change) update(before, after model.Record, when table.Condition) {
 	if current == nil {
 		current = before
 	}
-	// The update also replaces or removes index keys that other software has changed. But if the index
-	// keys contain an attribute that cannot be decoded, they stay unchanged.
+	// The update also replaces or removes index keys that other software has changed. Exception: the
+	// parameter after has no index keys, and an attribute in the current index keys cannot be decoded.
+	// Then the current index keys stay.
 	before = maps.Clone(before)
 	stay := after[model.AttrIndexPK] == nil && c.table.HasUnreadableIndexAttribute(current)
 	for _, name := range []string{model.AttrIndexPK, model.AttrIndexSK} {
@@ -320,8 +323,8 @@ func (c *change) update(before, after model.Record, when table.Condition) {
 	c.addUpdate(k, e.UpdateRecord(before, after), &e, units.ForTransactWrite(current, maps.Clone(current).Merge(after)), when)
 }
 
-// unchangedAttributes returns the attributes that a change does not modify. It copies their values
-// from current, the record in the table, because encoding could change them.
+// unchangedAttributes returns the attributes that a change does not modify. It takes their values
+// from current, the record in the table. Encoded again, a value could differ from the stored one.
 func (c *change) unchangedAttributes(current, before, after model.Record) model.Record {
 	kept := model.Record{}
 	for name, v := range after {
@@ -340,15 +343,15 @@ func (c *change) unchangedAttributes(current, before, after model.Record) model.
 	return kept
 }
 
-// upsert sets the attributes in after and keeps all other attributes. If the record does not exist,
-// upsert creates it. when is the condition of the update.
+// upsert sets the attributes in the parameter after, and keeps all other attributes. If the record
+// does not exist, upsert creates it. The parameter when is the condition of the update.
 func (c *change) upsert(after model.Record, when table.Condition) {
 	var e table.Expression
 	c.addUpdate(model.KeyOf(after), e.UpdateRecord(nil, after), &e, units.ForTransactWrite(c.known[model.KeyOf(after)], after), when)
 }
 
-// writeCopy creates or updates a copy of a record. It sets the attributes in after. It removes the
-// other attributes that before or optional contains.
+// writeCopy creates or updates a copy of a record. It sets the attributes in the parameter after.
+// It removes the attributes that are in before or optional, but not in after.
 func (c *change) writeCopy(before, after model.Record, when table.Condition, optional ...string) {
 	var e table.Expression
 	lost := model.Record{}
@@ -432,8 +435,9 @@ func (c *change) decodeWithEdges(r model.Record) ([]model.Record, error) {
 	}), err
 }
 
-// addToCounters adds deltas to counters of a record, without reading the record. If the record does
-// not exist, the counters start at 0. others names further attributes to set.
+// addToCounters adds deltas to the counters of a record. It does not read the record. If the record
+// does not exist, the counters start at 0. It also sets the attributes in others to their values in
+// the parameter record.
 func (c *change) addToCounters(record, deltas model.Record, when table.Condition, others ...string) {
 	k := model.KeyOf(record)
 	set := model.Record{"entity": record["entity"]}
@@ -520,8 +524,8 @@ func (c *change) commit(ctx context.Context) error {
 	return nil
 }
 
-// rememberCurrentRecords stores the current record for each failed condition in c.known. It reports
-// whether any condition failed.
+// rememberCurrentRecords reports whether the condition of any write failed. For each such write, it
+// stores the current record in c.known.
 //
 // It returns errors from table.WrapError.
 func (c *change) rememberCurrentRecords(ctx context.Context, reasons []types.CancellationReason) (bool, error) {

@@ -60,8 +60,9 @@ func (m Mutations) CreateCustomer(ctx context.Context, caller Caller, cmd commer
 	})
 }
 
-// readCustomer reads the customer that a mutation changes, and returns it even with a
-// VersionConflict. It also reads the records with the keys more into c.known.
+// readCustomer reads the customer that a mutation changes. If the customer does not have the
+// expected version, it returns the customer and a VersionConflict. It also reads the records with
+// the keys in more, and stores them in c.known.
 //
 // Errors: commerce.NotFound, commerce.VersionConflict, model.ErrCorrupt, errors from
 // table.WrapError.
@@ -109,8 +110,8 @@ func (m Mutations) UpdateCustomer(ctx context.Context, caller Caller, cmd commer
 	})
 }
 
-// moveEmailClaim replaces a customer's email claim, which is the record that reserves an email
-// address for one customer. before is the old email address.
+// moveEmailClaim writes the record that reserves the customer's new email address. It deletes the
+// record that reserves the old address, which is the parameter before.
 //
 // Errors: commerce.EmailTaken.
 func (c *change) moveEmailClaim(before string, after commerce.Customer) error {
@@ -141,8 +142,8 @@ func belongsToCondition(id commerce.CustomerID) table.Condition {
 	return table.CompareAttribute(model.AttrCustomerID, "=", model.Str(string(id)))
 }
 
-// AssignAccountRep sets or removes the account rep of a customer, who is the employee responsible
-// for the customer.
+// AssignAccountRep sets or removes a customer's account rep. The account rep is the employee who is
+// responsible for the customer.
 //
 // Errors: commerce.NotFound, commerce.VersionConflict (with the current customer), and errors from
 // mutate.

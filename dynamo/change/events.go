@@ -17,8 +17,8 @@ func (c *change) addEvent(o commerce.Order, e commerce.Event, at time.Time) erro
 	}
 	e.ID, e.OrderID, e.At, e.Actor = commerce.EventID(id), o.ID, at, c.caller.Name
 	c.create(model.EventRecord(&c.KeyBuilder, e))
-	// All events of a customer's orders write this record, and its event ID only increases. So event
-	// IDs follow the order of the commits.
+	// Each new event of the customer's orders replaces this record, and must have a higher ID. So the
+	// IDs of a customer's events follow the order of the commits.
 	last := model.LastEventRecord(&c.KeyBuilder, o.CustomerID, e)
 	c.put(last, c.lastEventCondition(last))
 	return nil

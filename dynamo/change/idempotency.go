@@ -45,8 +45,8 @@ func newIdempotency(c *change, command any) (*idempotency, error) {
 }
 
 // addIdempotencyRecord adds a write of the idempotency record, as the first action of the
-// transaction. If the table has an idempotency record with this key that has expired, the write
-// replaces it.
+// transaction. The write may replace an existing record with the same key only if that record has
+// expired.
 func (c *change) addIdempotencyRecord(i *idempotency, result model.Record) {
 	now := c.table.Now()
 	writes := c.writes
@@ -68,8 +68,8 @@ func replay[V any](ctx context.Context, c *change, i *idempotency, decode result
 		return first, false, nil
 	}
 	record, known := c.known[i.key]
-	// Another server may write the record before the next attempt. So delete it from c.known, so that
-	// the next attempt reads it again.
+	// Make the next attempt read the idempotency record again, because another server may write the
+	// record before that attempt.
 	delete(c.known, i.key)
 	if !known {
 		if record, err = c.readIdempotencyRecord(ctx, i.key); err != nil {

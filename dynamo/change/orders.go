@@ -90,8 +90,8 @@ func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.O
 			one := map[string]int{model.AttrOrderCount: 1}
 			return &order, c.adjustCounters(ctx, counterAdjustment{ks[0], one, table.AllOf(table.AttributesUnchanged(records[0], "accountRepId"), table.AttributeIsNumber(model.AttrOrderCount))})
 		}
-		// The customer's record has no order count, so do not create one. A new count would be wrong,
-		// because it would omit the customer's earlier orders.
+		// The customer's record has no order count. Do not add one, because it would omit the customer's
+		// earlier orders.
 		c.addConditionCheck(ks[0], table.AttributesUnchanged(records[0], "accountRepId", model.AttrOrderCount))
 		return &order, nil
 	})
@@ -132,8 +132,9 @@ func checkVersion(kind string, expected *int, current int) error {
 	return nil
 }
 
-// readOrder reads the order that a mutation changes, and returns it even with a VersionConflict. It
-// also reads the records with the keys more into c.known.
+// readOrder reads the order that a mutation changes. If the order does not have the expected
+// version, it returns the order and a VersionConflict. It also reads the records with the keys in
+// more, and stores them in c.known.
 //
 // Errors: commerce.NotFound, commerce.VersionConflict, model.ErrCorrupt, errors from
 // table.WrapError.
@@ -215,16 +216,17 @@ func (c *change) updateOrder(current model.Record, before, after *commerce.Order
 		}
 	}
 	if copyAfter["accountRepId"] == nil {
-		// The order has no account rep, so remove the index keys of its copy. If an account rep cannot be
-		// decoded, copyAfter still contains accountRepId.
+		// The order has no account rep, so remove the index keys of its copy. If the account rep could
+		// not be decoded, copyAfter would contain it, and the index keys would stay.
 		optional = append(optional, model.AttrIndexPK, model.AttrIndexSK)
 	}
 	c.writeCopy(copyBefore, copyAfter, when, optional...)
 	return c.addEvent(*after, e, after.UpdatedAt)
 }
 
-// accountRepOfCopy returns the account rep in the index key of an order's copy, if c.known contains
-// the copy. The condition requires that the copy still has this account rep.
+// accountRepOfCopy returns the account rep from the index key of an order's copy. If c.known does
+// not contain the copy, it returns no account rep. The second result is the condition that the copy
+// still has this account rep.
 func (c *change) accountRepOfCopy(o commerce.Order) (commerce.EmployeeID, table.Condition) {
 	copied, found := c.knownRecord(model.KeysOfCustomerOrder(c.oldKeyBuilder(), model.CustomerOrderKey{Customer: o.CustomerID, Order: o.ID}))
 	if !found {
@@ -381,8 +383,9 @@ func (c *change) releaseStock(ctx context.Context, items []commerce.OrderLine) e
 	return c.adjustCounters(ctx, released...)
 }
 
-// appendCounterAdjustment appends an update that adds delta to a product's counter. If the product
-// or its counter is missing, it must still be missing at the commit.
+// appendCounterAdjustment appends an update that adds delta to a product's counter. If c.known
+// shows that the product or its counter is missing, it adds a condition instead. The condition is
+// that the product or counter is still missing at the commit.
 func (c *change) appendCounterAdjustment(to []counterAdjustment, sku commerce.SKU, counter string, delta int) []counterAdjustment {
 	k := model.ProductBySKU.Key(&c.KeyBuilder, sku)
 	switch r, ok := c.knownRecord(k); {
@@ -396,8 +399,9 @@ func (c *change) appendCounterAdjustment(to []counterAdjustment, sku commerce.SK
 	}
 }
 
-// adjustOrderCount extends a product's adjustment: it also adds delta to the order count. If the
-// count is missing in current, it must still be missing at the commit.
+// adjustOrderCount makes the update of a product also add delta to the order count. If current, the
+// product's record, has no order count, the update adds none. At the commit, the count must then
+// still be missing.
 func (a *counterAdjustment) adjustOrderCount(current model.Record, delta int) {
 	unchanged := table.AttributesUnchanged(current, model.AttrOrderCount)
 	if table.RecordHasNumber(current, model.AttrOrderCount) {

@@ -73,8 +73,10 @@ func (v *categoryVerifier) verify(c *check) *repair.Diagnosis {
 	return diag
 }
 
-// recordCategoryCount stores the product count of a scanned category record, for a comparison after
-// the scan. If the category must be verified again in any case, the stored count is MissingCount.
+// recordCategoryCount stores the product count of a scanned category record. After the scan, the
+// check compares this count with the number of scanned products. If the record is inconsistent or
+// its count is 0, recordCategoryCount stores MissingCount. Then the category is verified again in
+// any case.
 func (c *check) recordCategoryCount(rec model.Record) {
 	name := model.FirstPlaceholderValue(model.EntityCategory.SK, model.TextOf(rec, model.AttrSK))
 	at := model.Reader{Record: rec}

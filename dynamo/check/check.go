@@ -38,9 +38,9 @@ type Options struct {
 	// IndexLag is the maximum time by which the global secondary index lags behind the table. The
 	// check waits for this time before it reads the index. 0 means one second.
 	IndexLag time.Duration
-	// MaxCandidates limits the records in memory that wait for verification. If MaxCandidates records
-	// must wait until the end of the scan, the check reports further records as unverified. 0 means
-	// 10,000.
+	// MaxCandidates limits the number of records that wait in memory for verification. At this limit,
+	// the check verifies records during the scan. Some records can be verified only after the scan. If
+	// MaxCandidates of them are waiting, the check reports further ones as unverified. 0 means 10,000.
 	MaxCandidates int
 	// OnDrift receives each inconsistency.
 	//
@@ -93,8 +93,9 @@ type Progress struct {
 	// Records is the number of records that the scan has read. Found is the number of inconsistencies
 	// that the check has found.
 	Records, Found int
-	// ToVerify is the number of candidates left in the group that the check is verifying. A candidate
-	// is a record that may be inconsistent. While the check only scans, ToVerify is 0.
+	// ToVerify is the number of candidates that are not verified yet. A candidate is a record that may
+	// be inconsistent. The check verifies one kind of record after another, such as all orders first.
+	// ToVerify includes only the current kind. While the check only scans, ToVerify is 0.
 	ToVerify int
 }
 
@@ -106,8 +107,8 @@ type Summary struct {
 	Records, External int
 	// Orders, Customers, Products, Employees and Warehouses count the verified records of each type.
 	Orders, Customers, Products, Employees, Warehouses int
-	// Found is the number of inconsistencies that were found, by the name of their kind. Repaired is
-	// the number of these inconsistencies that were repaired.
+	// Found maps the name of each kind of inconsistency to the number that the check found. Repaired
+	// maps it to the number that the check repaired.
 	Found, Repaired map[string]int
 	// ByHand is the number of inconsistencies that an operator must repair, because CheckRecords
 	// cannot repair them.
@@ -163,8 +164,8 @@ type verifier interface {
 	read(ctx context.Context, c *check) error
 	// verify compares the records that were read, and returns the inconsistencies that it finds.
 	verify(c *check) *repair.Diagnosis
-	// updateCheckState stores results for the verification of other records. diag contains all
-	// confirmed findings. last contains the findings that remain after repairs.
+	// updateCheckState stores values in c that the verification of other records needs. diag contains
+	// all confirmed findings. last contains the findings that remain after repairs.
 	updateCheckState(c *check, diag, last *repair.Diagnosis)
 	// key returns the primary key of the main record. If the verification fails, the check reports
 	// this key.
@@ -198,17 +199,17 @@ type candidate struct {
 	findings []repair.Finding
 	// extraCustomers are further customers whose partitions may contain a copy of the order.
 	extraCustomers []commerce.CustomerID
-	// referenced reports whether another record refers to the customer or warehouse to verify. If this
-	// customer or warehouse is missing, the repair writes a substitute.
+	// referenced reports whether another record refers to this customer or warehouse. If the customer
+	// or warehouse is missing, the repair then writes a substitute.
 	referenced bool
 	// recountStock reports whether the product's stock must be computed again from its inventory
 	// levels and the orders.
 	recountStock bool
 	// countOrders reports whether the orders that contain the product must be counted again.
 	countOrders bool
-	// newerCopies and newerEvents are orders whose last event may be newer than the customer's stored
-	// last event. newerCopies come from the customer's partition, and newerEvents from the partitions
-	// of orders.
+	// newerCopies and newerEvents are orders that may have a newer event than the customer's stored
+	// last event. The scan found newerCopies in the customer's partition, and newerEvents in the
+	// orders' own partitions.
 	newerCopies, newerEvents newerOrders
 	// claimedAddress is an email address that an email claim reserves for the customer.
 	claimedAddress string
@@ -217,8 +218,8 @@ type candidate struct {
 // defaultMaxCandidates is the default of Options.MaxCandidates.
 const defaultMaxCandidates = 10_000
 
-// check is the state of one call of CheckRecords. For each product and each order that is neither
-// delivered nor cancelled, check needs a few hundred bytes of memory.
+// check is the state of one call of CheckRecords. It needs a few hundred bytes of memory for each
+// product, and for each pending, confirmed or shipped order.
 type check struct {
 	table  *table.Table
 	client *repair.Client
@@ -235,15 +236,16 @@ type check struct {
 	// verifier.hasMainRecord).
 	postponed map[target]candidate
 	scanDone  bool
-	// toVerify is the number of candidates left in the group that the check is verifying.
+	// toVerify is the number of candidates of the current kind that are not verified yet.
 	toVerify int
 	reported repair.RecentSet
 
 	// heldStock maps a product to the quantity that pending and confirmed orders reserve. It includes
 	// only the orders that have been verified so far.
 	heldStock map[commerce.SKU]int
-	// misleading contains unrepaired orders whose own record would cause a wrong recount of stock. The
-	// map values are further customers who may have a copy of the order.
+	// misleading contains unrepaired orders that would cause a wrong recount of stock, because their
+	// own record, line items or index keys are wrong. The map values are further customers who may
+	// have a copy of the order.
 	misleading map[commerce.OrderID]map[commerce.CustomerID]bool
 	// uncertainProducts maps a product to an unreadable order that may reserve stock of the product.
 	uncertainProducts map[commerce.SKU]commerce.OrderID
@@ -251,8 +253,9 @@ type check struct {
 	driftedCustomers map[commerce.CustomerID]bool
 	// unreadableCustomers are the customers whose ID is in an unreadable order.
 	unreadableCustomers map[commerce.CustomerID]bool
-	// abandonedOrder is an order that was not verified. Its items are unknown, so it may reserve stock
-	// of any product. If all orders were verified, abandonedOrder is empty.
+	// abandonedOrder is an order that was not verified, because too many records wait for the end of
+	// the scan. Its items are unknown, so it may reserve stock of any product. If there is no such
+	// order, abandonedOrder is empty.
 	abandonedOrder commerce.OrderID
 	// recordedStock is the stored stock of each product. After the scan, the check compares it with
 	// heldStock.
@@ -408,8 +411,9 @@ func (c *check) addReferencedWarehouse(id commerce.WarehouseID) {
 	c.referencedWarehouses[id] = true
 }
 
-// verifyAtCandidateLimit verifies candidates during the scan if opts.MaxCandidates is reached. The
-// kinds from targetProduct on can be verified only after the scan.
+// verifyAtCandidateLimit verifies candidates during the scan if their number has reached
+// opts.MaxCandidates. It skips targetProduct and later kinds, which the check can verify only after
+// the scan.
 func (c *check) verifyAtCandidateLimit(ctx context.Context) error {
 	if !c.isCandidateLimitReached() {
 		return nil

@@ -21,13 +21,13 @@ type customerVerifier struct {
 	lastEvent model.Record
 	// lastEventBefore is the customer's last event, as read before the orders were counted.
 	lastEventBefore model.Record
-	// claimOwner is the record of the customer that the email claim names. It is set only if the claim
-	// names another customer.
+	// claimOwner is set only if the email address is reserved for another customer. It is the record
+	// of that customer.
 	claimOwner model.Record
 	copyCount  int
 	// lastUpdated are the customer's most recently updated orders. newerCopies and newerEvents are
-	// orders that may have an event newer than lastEvent. newestEvent is the newest event of the
-	// orders in newerCopies and newerEvents.
+	// orders that may have a newer event than lastEvent (see candidate). newestEvent is the newest
+	// event in newerCopies and newerEvents.
 	lastUpdated, newerCopies, newerEvents newerOrders
 	newestEvent                           *commerce.Event
 	// copiedBytes is the total size, in bytes, of the order copies that the scan read in the
@@ -45,9 +45,8 @@ type customerVerifier struct {
 	hasUnreadableOrder bool
 	// referenced reports whether an order refers to the customer.
 	referenced bool
-	// claimedAddress is an email address that an email claim reserves for the customer, or empty if no
-	// such claim is known. If the customer's record is lost, the repair writes a substitute with this
-	// address.
+	// claimedAddress is an email address that is reserved for the customer, or empty. If the
+	// customer's record is lost, the repair writes a substitute with this address.
 	claimedAddress string
 }
 
@@ -71,8 +70,9 @@ func (v *customerVerifier) addRecord(e *model.Entity, rec model.Record) {
 		v.addSpending(rec)
 		v.lastUpdated = v.lastUpdated.laterOf(newerOrders{[]commerce.OrderID{commerce.OrderID(model.FirstPlaceholderValue(e.SK, model.TextOf(rec, model.AttrSK)))}, updatedAt(rec)})
 		v.copiedBytes += model.SizeOf(rec)
-		// During the scan, the number of Query requests that would read these orders is estimated from
-		// their size. One request returns at most 1 MB. The method read counts the actual requests.
+		// A server counts the orders with Query requests, and each request reads at most 1 MB. During
+		// the scan, estimate the number of requests from the size of the orders. The method read counts
+		// the requests that it sends.
 		v.uncountable = v.copiedBytes > (table.MaxCountPages-1)*table.MaxQueryBytes
 	}
 }
@@ -119,9 +119,9 @@ func (v *customerVerifier) read(ctx context.Context, c *check) error {
 	return nil
 }
 
-// readEmailClaim reads the record that reserves the customer's email address. If the claim of
-// claimedAddress does not name the customer, readEmailClaim clears claimedAddress and reads the
-// claim of the remaining address.
+// readEmailClaim reads the record that reserves the customer's email address. If no readable record
+// contains this address, it uses claimedAddress. If claimedAddress is no longer reserved for the
+// customer, readEmailClaim clears it. Then it uses the address that standIn makes from the ID.
 func (v *customerVerifier) readEmailClaim(ctx context.Context, c *check) error {
 	for {
 		k := v.emailClaimKey(c.table)
@@ -137,8 +137,8 @@ func (v *customerVerifier) readEmailClaim(ctx context.Context, c *check) error {
 	}
 }
 
-// standIn returns a substitute for a lost customer. The substitute has the customer's ID and, if
-// the address is known, the customer's email address.
+// standIn returns a substitute for a lost customer. The substitute has the customer's ID. Its email
+// address is claimedAddress. If claimedAddress is empty, standIn makes an address from the ID.
 func (v *customerVerifier) standIn(t *table.Table) *commerce.Customer {
 	at, email := t.Now(), v.claimedAddress
 	if email == "" {
@@ -198,8 +198,11 @@ func (v *customerVerifier) verify(c *check) *repair.Diagnosis {
 	if v.record() != nil { // only the customer's own record has this attribute, its edges do not
 		customer.SpendingComplete = (&model.Reader{Record: v.record()}).Flag(model.AttrSpendingComplete)
 	}
-	// Each new order increments orderCount in the customer's record. Therefore, the count of the
-	// orders is right if this record does not change between the start of the count and the repair.
+	// Set the order count. But if the record has none, and a server can count the orders on request,
+	// do not add one.
+	//
+	// Each new order increments the stored count. So the new count is right if the record does not
+	// change between the start of the count and the repair.
 	if v.record() == nil || !v.lacksOrderCount() || v.uncountable {
 		n := max(0, v.copyCount+c.missingCopiesOf(v.id))
 		customer.OrderCount = &n
@@ -282,8 +285,8 @@ func (v *customerVerifier) lacksOrderCount() bool {
 	return v.record() != nil && v.record()[model.AttrOrderCount] == nil
 }
 
-// uncertainty returns a message if an order was placed while the missing orderCount was computed.
-// The computed count may then be wrong.
+// uncertainty returns a message if the last event changed while a missing orderCount was computed.
+// Then an order may have been placed, and the computed count may be wrong.
 func (v *customerVerifier) uncertainty(*repair.Diagnosis) string {
 	if v.uncountable && v.lacksOrderCount() && !model.EqualRecords(v.lastEventBefore, v.lastEvent) {
 		return "new orders were placed each time the orders were counted"
@@ -355,9 +358,8 @@ func (v *emailClaimVerifier) customerOfClaim() recordWithEdges {
 	return newRecordWithEdges(&model.EntityCustomer, map[string]string{"customerId": model.TextOf(v.claim, model.AttrCustomerID)})
 }
 
-// verify reports the record that reserves the email address, if the customer that the record names
-// is missing or has another address. customerVerifier reports the other inconsistencies of such
-// records.
+// verify reports an email claim that names a missing customer, or a customer with another email
+// address. customerVerifier reports the other inconsistencies of email claims.
 func (v *emailClaimVerifier) verify(c *check) *repair.Diagnosis {
 	diag := &repair.Diagnosis{Table: c.table}
 	if v.claim == nil {

@@ -115,8 +115,8 @@ func reportUndecodable[V any](diag *repair.Diagnosis, r *recordWithEdges, decode
 }
 
 // verifyEdges reports edges (copies with other index keys) that are missing, wrong or superfluous.
-// expected contains the record and its right edges. If the record should not exist, expected is
-// nil.
+// expected contains the record and its edges as they should be. If the record should not exist,
+// expected is nil.
 func (r *recordWithEdges) verifyEdges(diag *repair.Diagnosis, expected []model.Record) {
 	want := map[model.Keys]model.Record{}
 	for _, rec := range expected {

@@ -38,15 +38,17 @@ func (o newerOrders) laterOf(other newerOrders) newerOrders {
 	return o
 }
 
-// findNewerCopies returns the customer's most recently updated orders, and whether their update is
-// later than the customer's stored last event. If so, the stored event may be outdated.
+// findNewerCopies returns the customer's most recently updated orders. If they were updated after
+// the customer's stored last event, the second result is true. In this case, the stored event may
+// be outdated.
 func (v *customerVerifier) findNewerCopies(t *table.Table) (newerOrders, bool) {
 	last, ok := t.EventPosition(model.LastEventID(v.lastEvent)).Time()
 	return v.lastUpdated, ok && v.lastUpdated.at.After(last)
 }
 
-// findNewerEvents returns the order, and whether its own record or its copy is older than its last
-// event. If so, an import may have overwritten the customer's last event.
+// findNewerEvents returns the order with the time of its last event. If the order's own record or
+// its copy is older than this event, the second result is true. In this case, an import may have
+// overwritten the customer's stored last event.
 func (v *orderVerifier) findNewerEvents() (newerOrders, bool) {
 	if v.decoded == nil || v.lastEventAt.IsZero() {
 		return newerOrders{}, false

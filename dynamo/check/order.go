@@ -157,8 +157,10 @@ func (v *orderVerifier) decodeHeader(diag *repair.Diagnosis, e *model.Entity, re
 
 func (h orderHeader) readable() bool { return h.record != nil && h.err == nil }
 
-// owner returns the customer to whom the order belongs. A copy or an item must confirm the customer
-// in the order's own record. Otherwise, the copy with the highest version determines the owner.
+// owner returns the customer to whom the order belongs. This is the customer in the order's own
+// record, if this customer has a copy of the order or an item names the same customer. Otherwise,
+// the newest record determines the owner: the order's own record or the copy with the highest
+// version.
 func (v *orderVerifier) owner(diag *repair.Diagnosis) commerce.CustomerID {
 	named := v.namedCustomer()
 	if v.copies[named] != nil {
@@ -304,8 +306,9 @@ func copyAttributes(want, have model.Record, names ...string) {
 	}
 }
 
-// chooseLines returns the order's line items, or false if the line items are unknown. It prefers
-// the item records to the list in an order record, unless only the list adds up to the total.
+// chooseLines returns the order's line items, or false if they are unknown. Normally, it uses the
+// item records. If no item record exists, or only the list in an order record matches the order's
+// total and item count, it uses this list.
 func (v *orderVerifier) chooseLines(diag *repair.Diagnosis, o commerce.Order, trusted, other orderHeader) ([]commerce.LineItem, bool) {
 	var lines []commerce.LineItem
 	problems := map[model.Keys]error{}
@@ -355,8 +358,8 @@ func (v *orderVerifier) chooseLines(diag *repair.Diagnosis, o commerce.Order, tr
 	return lines, true
 }
 
-// verifyTimeline reports invalid events of the order. It also reports the order, unless the last
-// event that sets a status sets the order's status.
+// verifyTimeline reports invalid events of the order. The last status that an event sets must be
+// the order's status. Otherwise, verifyTimeline also reports the order.
 func (v *orderVerifier) verifyTimeline(diag *repair.Diagnosis, o commerce.Order) {
 	b := diag.Table.KeyBuilder()
 	var last, lastTo *commerce.Event
@@ -454,8 +457,9 @@ func findOrAddFix(diag *repair.Diagnosis, r headerRecord) *repair.Fix {
 	return &diag.Fixes[i]
 }
 
-// updateOrderForEvent makes a repair that appends an event also change the order's updatedAt and
-// version. Otherwise, a resumed subscription would not find the event.
+// updateOrderForEvent is called if a repair will append an event to the order. It adds changes of
+// the order's updatedAt and version to this repair. Otherwise, a resumed subscription would not
+// find the event.
 func (v *orderVerifier) updateOrderForEvent(diag *repair.Diagnosis, o commerce.Order) {
 	for _, r := range v.headerRecords(diag.Table, o) {
 		dated, versioned := !diag.MustLeaveUnchanged(r.entity, r.key, "updatedAt"), !diag.MustLeaveUnchanged(r.entity, r.key, model.AttrVersion)
@@ -489,8 +493,9 @@ func (v *orderVerifier) itemCustomers() map[commerce.CustomerID]bool {
 	return customers
 }
 
-// updateCheckState adds the order's reserved quantities to heldStock. It also selects the customers
-// to verify again, because their order count or spending may have changed.
+// updateCheckState adds the order's reserved quantities to heldStock. If heldStock may already
+// include them, it selects the products for a recount instead. If the findings about the order may
+// affect a customer's order count or spending, it selects the customer to verify again.
 func (v *orderVerifier) updateCheckState(c *check, diag, last *repair.Diagnosis) {
 	v.updateOrderCounter(c, diag, last)
 	if !diag.IsClean() {
@@ -576,8 +581,9 @@ func (v *orderVerifier) reservation(diag *repair.Diagnosis) (held counting.Reser
 	return nil, !diag.HasKind(repair.DriftUnreadable)
 }
 
-// misleadsRecount reports whether a recount of stock, which uses the index and the order's own
-// record, would find wrong quantities. held contains the right quantities.
+// misleadsRecount reports whether a recount of stock would find wrong quantities for the order. A
+// recount finds the order through the index. It then reads the order's own record and, if
+// necessary, its items. held contains the correct quantities.
 func (v *orderVerifier) misleadsRecount(t *table.Table, held counting.Reservation, diag *repair.Diagnosis) bool {
 	recorded, listed := counting.EmbeddedItemsReservation(t, v.orderRecord)
 	if !listed {

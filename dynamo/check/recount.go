@@ -18,9 +18,9 @@ import (
 // stockRecount computes the stock that pending and confirmed orders reserve. It is safe for
 // concurrent use.
 //
-// A pass lists the orders through the index. The index lags behind the table, so a pass can miss an
-// order that is being confirmed. Therefore, stockRecount combines two passes. Their result is exact
-// while the product's record does not change:
+// A pass finds the orders through the index. The index lags behind the table, so a pass can miss an
+// order that is being confirmed. Therefore, stockRecount combines two passes. If the product's
+// record does not change during the two passes, the combined result is exact, for these reasons:
 //
 //   - Every mutation that changes a product's reserved quantity also changes the product's record.
 //   - A pass never counts too much, because it reads each order with strong consistency.
@@ -28,9 +28,9 @@ import (
 //     confirmed only once, so at most one pass misses the order.
 type stockRecount struct {
 	skus []commerce.SKU
-	// sumStock reports whether the passes compute reserved quantities. If it is false, a pass only
-	// reads the products and waits for the index. The caller then counts the orders that contain a
-	// product.
+	// sumStock reports whether a pass computes reserved quantities. If sumStock is false, a pass only
+	// reads the products and waits until the index is up to date. The caller of the recount then
+	// counts the orders that contain a product.
 	sumStock bool
 
 	// turn is a lock, because only one pass may run at a time. It is a channel instead of a mutex, so
@@ -61,8 +61,8 @@ type stockSum struct {
 	orders *int
 }
 
-// newStockRecount returns a stockRecount. It includes a target only if the target is a product, and
-// its stock or its orders must be counted.
+// newStockRecount returns a stockRecount for the products in targets whose stock or orders must be
+// counted.
 func newStockRecount(targets []target, candidates map[target]candidate) *stockRecount {
 	r := &stockRecount{turn: make(chan struct{}, 1), tallies: map[commerce.SKU]*productTally{}}
 	for _, k := range targets {
@@ -74,8 +74,8 @@ func newStockRecount(targets []target, candidates map[target]candidate) *stockRe
 	return r
 }
 
-// sumAfterPass returns the sum for a product after pass n, and runs the pass if necessary. The
-// first pass has the number 0.
+// sumAfterPass returns the result of pass n for a product. The first pass has the number 0. If pass
+// n has not run yet, sumAfterPass runs it.
 func (r *stockRecount) sumAfterPass(ctx context.Context, c *check, sku commerce.SKU, n int) (stockSum, error) {
 	select {
 	case r.turn <- struct{}{}:
@@ -192,8 +192,9 @@ func (c *check) misleadingOrders() []*orderVerifier {
 	return verifiers
 }
 
-// readReservations reads the orders on a page of the index from the table, and calls add with their
-// reserved quantities. It skips the orders in c.misleading.
+// readReservations processes one page of the index. It reads the page's orders from the table, and
+// calls add with each order's reserved quantities. It skips the orders in c.misleading, because
+// readOpenOrders processes them separately.
 func (c *check) readReservations(ctx context.Context, page []map[string]types.AttributeValue, add func(commerce.OrderID, counting.Reservation)) error {
 	var ids []commerce.OrderID
 	var keys []model.Keys

@@ -14,7 +14,8 @@ import (
 )
 
 // segmentScan scans one segment of the table and verifies its records. The scan uses eventually
-// consistent reads, so the check reads inconsistent records again.
+// consistent reads, so a correct record can look inconsistent. Therefore, the check reads such a
+// record again before it reports an inconsistency.
 type segmentScan struct {
 	check *check
 
@@ -88,8 +89,9 @@ func (g *segmentScan) finishCollection() {
 	g.current, g.partition = nil, ""
 }
 
-// beginCollection creates the verifier of an item collection. Categories and counts of orders are
-// verified only after the scan. Idempotency records are never verified.
+// beginCollection creates the verifier of an item collection. Categories and order counts get no
+// verifier here, because they are verified only after the scan. Idempotency records are never
+// verified.
 func (g *segmentScan) beginCollection(e *model.Entity, partition string) {
 	g.partition = partition
 	id := model.FirstPlaceholderValue(e.PK, partition)
@@ -112,8 +114,9 @@ func (g *segmentScan) beginCollection(e *model.Entity, partition string) {
 	}
 }
 
-// readRelated reads related records in other partitions. An order is related to its copy in the
-// customer's partition, and a customer is related to the email claim.
+// readRelated reads related records in other partitions. For an order, it reads the copy in the
+// customer's partition. For such a copy, it reads the order's own record. For a customer, it reads
+// the record that reserves the customer's email address. For such a record, it reads the customer.
 func (g *segmentScan) readRelated(ctx context.Context) error {
 	c := g.check
 	var ks []model.Keys

@@ -49,8 +49,8 @@ func (v *customerVerifier) verifySpending(c *check, diag *repair.Diagnosis, cust
 	for k, have := range v.spendingRecords {
 		readable[k] = diag.WithoutUnreadable(&model.EntitySpending, have)
 	}
-	// If an order is unreadable or was not repaired, the sums may be wrong. If the spending was never
-	// computed, only a repair compares the sums.
+	// If an order is unreadable or still inconsistent, the sums may be wrong, so do not compare them.
+	// If the spending was never computed, compare the sums only if opts.Repair is set.
 	if v.hasUnreadableOrder || c.hasUnreadableOrders(v.id) || c.hasDriftedOrders(v.id) || !customer.SpendingComplete && !c.opts.Repair {
 		return
 	}

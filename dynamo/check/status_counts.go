@@ -15,15 +15,16 @@ type statusCountsVerifier struct {
 	baseVerifier
 	part    string
 	counter *counting.OrderCounter
-	// pass is the number of the next pass. In each pass, counter counts the orders once. counted is
-	// the result of the last pass.
+	// pass is the number of the next pass. Each pass counts the orders once. counted is the result of
+	// the last pass.
 	pass       int
 	counted    counting.PartCounts
 	isRepaired bool
 }
 
-// addStatusCountCandidates selects the counts records to verify again. Their counts differ from the
-// scanned orders. If opts.Repair is set, it also selects missing counts records.
+// addStatusCountCandidates selects the counts records that are missing or differ from the scanned
+// orders, to verify them again. If no counts record is marked as complete, it selects records only
+// if opts.Repair is set.
 func (c *check) addStatusCountCandidates() {
 	for _, part := range c.orderCounter.Candidates(c.opts.Repair) {
 		c.addCandidate(target{targetStatusCounts, part}, candidate{})
@@ -64,8 +65,8 @@ func (v *statusCountsVerifier) key(t *table.Table) model.Keys {
 	return counting.StatusCountsKey(t, v.part)
 }
 
-// maxRecountPasses is the maximum number of times that the orders are counted. They are counted again only
-// if an order changed during the previous count.
+// maxRecountPasses is the maximum number of times that the orders are counted. They are counted
+// again only if an order changed during the previous count.
 const maxRecountPasses = 20
 
 func (v *statusCountsVerifier) read(ctx context.Context, c *check) (err error) {

@@ -28,7 +28,8 @@ type productVerifier struct {
 	recount  *stockRecount
 	readings int
 	// countOrders reports whether the orders that contain the product must be counted. sum is the last
-	// result of the recount. It is nil if the product changed during the recount.
+	// result of the recount. If there is no valid result, sum is nil. For example, the product may
+	// have changed during the recount.
 	countOrders bool
 	sum         *stockSum
 	// unreadableOrder is an unreadable order that may reserve stock of the product. If there is no
@@ -113,8 +114,9 @@ func (v *productVerifier) readCollection(ctx context.Context, c *check) error {
 	return c.client.ReadItemCollection(ctx, &model.ProductInventory.AccessPattern, partition, v.addRecord)
 }
 
-// uncertainty returns a message if an order cannot be read, or if the product changed during the
-// recount. A finding is certain only after two passes (see stockRecount).
+// uncertainty returns a message if the result of verify may be wrong: an order cannot be read, or
+// the product changed during the recount. A finding is certain only if the product did not change
+// during two passes (see stockRecount).
 func (v *productVerifier) uncertainty(diag *repair.Diagnosis) string {
 	switch {
 	case v.recount == nil || v.record() == nil:
@@ -163,8 +165,8 @@ func (v *productVerifier) verify(c *check) *repair.Diagnosis {
 	}
 	v.decoded = product
 	want := *product
-	// The sum of scanned levels may be wrong, because the levels may change during the scan. If the
-	// sum differs from the stored total, the check computes the sum again.
+	// The sum of the scanned inventory levels may be wrong, because they may change during the scan.
+	// If the sum differs from the stored total, the check reads the levels again.
 	if v.levelSum != nil && (v.fromScan || v.sum != nil) {
 		want.TotalInventory = *v.levelSum
 	}

@@ -54,14 +54,16 @@ func (n *Counters) SetStoredCount(k model.Keys, kept int) {
 // Increment counts one record that the scan has found for the key k.
 func (n *Counters) Increment(k model.Keys) { n.update(k, func(c *counter) { c.counted++ }) }
 
-// MarkChanged makes k a candidate, because a repair has changed one of its records. But if left is
-// true, an inconsistency remains, so Candidates does not return k.
+// MarkChanged is called if a record that counts for the key k was inconsistent. If left is false, a
+// repair has corrected the record, so the stored count must be verified again. If left is true, an
+// inconsistency remains, so Candidates does not return k.
 func (n *Counters) MarkChanged(k model.Keys, left bool) {
 	n.update(k, func(c *counter) { c.changed, c.ignored = true, c.ignored || left })
 }
 
-// Candidates returns the keys with a wrong stored count and the keys passed to MarkChanged. If
-// missing is true, it also returns the keys without a stored count.
+// Candidates returns the keys whose stored count must be verified again. The count differs from the
+// scanned records, or MarkChanged was called with the key. Candidates returns keys without a stored
+// count only if missing is true.
 func (n *Counters) Candidates(missing bool) []model.Keys {
 	n.mu.Lock()
 	defer n.mu.Unlock()

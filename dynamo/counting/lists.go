@@ -38,8 +38,9 @@ func (l *OrderListCounts) AddRecord(e *model.Entity, rec model.Record) {
 	}
 }
 
-// accountRepOf returns the account rep in the index key of an order's copy in the customer's
-// partition. Without an account rep, it returns an empty ID.
+// accountRepOf returns the account rep of an order. order is the copy in the customer's partition,
+// because the index key of this copy contains the account rep. If there is no account rep,
+// accountRepOf returns an empty ID.
 func accountRepOf(order model.Record) commerce.EmployeeID {
 	return commerce.EmployeeID(model.FirstPlaceholderValue(model.EntityCustomerOrder.IndexPK, model.TextOf(order, model.AttrIndexPK)))
 }
@@ -64,8 +65,8 @@ func (l *OrderListCounts) AddProductCount(k model.Keys, orders *int) {
 }
 
 // AddEmployeeCounts adds the stored order count of an account rep. k is the key of the employee's
-// record. records contains the records of the employee's partition, which store the count in
-// several parts.
+// record. records contains all records of the employee's partition. Several of these records each
+// count a part of the rep's orders, and AddEmployeeCounts adds up their counts.
 func (l *OrderListCounts) AddEmployeeCounts(k model.Keys, records map[model.Keys]model.Record) {
 	diag := &repair.Diagnosis{Table: l.table}
 	parts, orders, complete := 0, 0, false

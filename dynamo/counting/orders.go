@@ -29,11 +29,13 @@ type OrderCounter struct {
 	since time.Time
 
 	mu sync.Mutex
-	// final contains the counts of the delivered and cancelled orders, by the number of their counts
-	// record. Passes do not read these orders again.
+	// final contains the counts of delivered and cancelled orders, by the number of the counts record.
+	// It excludes orders that are new, or that a repair may change. Passes do not read the counted
+	// orders again.
 	final map[string]commerce.StatusCounts
-	// open contains all other orders, and each pass reads them again. The outer keys are the numbers
-	// of their counts records. If a status is unknown, it is 0.
+	// open contains the orders that final does not count. Each pass reads these orders again. open
+	// maps the number of a counts record to the orders that this record counts, and each order to its
+	// status. An unknown status is 0.
 	open map[string]map[commerce.OrderID]commerce.Status
 	// statusReaders contains a function for each order whose own record has a wrong or unreadable
 	// status. The function determines the order's actual status.
@@ -127,8 +129,8 @@ func (o *OrderCounter) AddCounts(counts model.Record) {
 	o.countsRecords[model.FirstPlaceholderValue(model.EntityOrderCounts.SK, model.KeyOf(counts).SK)] = counts
 }
 
-// ordersToRead returns the orders that must be read to verify a counts record. part is its number.
-// ended contains the counts of the delivered and cancelled orders.
+// ordersToRead returns the orders that must be read to verify a counts record. part is the record's
+// number. ended contains the counts of the delivered and cancelled orders that need not be read.
 func (o *OrderCounter) ordersToRead(part string) (ids []commerce.OrderID, ended commerce.StatusCounts) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -198,8 +200,8 @@ func (o *OrderCounter) ReadCountsRecord(ctx context.Context, part string) (model
 // counted. If the orders are counted again, the counts may become certain.
 const ReasonOrdersChanged = "orders changed each time they were counted"
 
-// Count returns the result of pass n, starting at 0, for one counts record. All callers share the
-// results of a pass.
+// Count returns the result of pass n for one counts record. The first pass has the number 0. If
+// pass n has not run yet, Count runs it. All callers share the results of a pass.
 //
 // It returns the errors of repair.Client, or the context's error.
 func (o *OrderCounter) Count(ctx context.Context, part string, n int) (PartCounts, error) {

@@ -22,7 +22,8 @@ type RepOrderCounter struct {
 
 	employee model.Record
 	// countsBefore contains the counts of the orders placed before the scan, by the number of the
-	// counts record. Only the first pass counts these orders, because they keep their account rep.
+	// counts record. Only the first pass counts these orders, because the account rep of an order
+	// never changes.
 	countsBefore map[string]int
 	// parts contains the results with certain counts. The keys are the numbers of the counts records.
 	parts map[string]repPart
@@ -100,8 +101,8 @@ func (r *RepOrderCounter) runPass(ctx context.Context) error {
 	}
 	for i := range model.RepOrderCountParts {
 		part := strconv.Itoa(i)
-		// Every transaction that places an order also changes a counts record. So if the counts record is
-		// the same, its count is certain.
+		// Every transaction that places an order also changes the counts record of this order. So if a
+		// counts record did not change during the count, the new count is certain.
 		if model.EqualRecords(first[part], last[part]) {
 			r.parts[part] = repPart{last[part], r.countsBefore[part] + placed[part]}
 		}
@@ -129,8 +130,8 @@ func (r *RepOrderCounter) readRecords(ctx context.Context) (map[string]model.Rec
 	return parts, err
 }
 
-// countList counts the rep's orders whose IDs are in the given range. It maps the number of each
-// counts record to the count of the record's orders.
+// countList counts the rep's orders whose IDs are in the given range. The result maps the number of
+// a counts record to the number of orders that this record must count.
 func (r *RepOrderCounter) countList(ctx context.Context, within model.Range) (map[string]int, error) {
 	p := &model.EmployeeOrders.AccessPattern
 	partition, err := p.PK.Build(string(r.id))
@@ -149,7 +150,7 @@ func (r *RepOrderCounter) countList(ctx context.Context, within model.Range) (ma
 }
 
 // Verify adds a finding to diag for each counts record with a wrong count. If the table has no
-// complete order count for the rep, Verify verifies the counts only if countNow is true.
+// complete order count for the rep and countNow is false, Verify ignores the counts.
 func (r *RepOrderCounter) Verify(diag *repair.Diagnosis, countNow bool) {
 	sum := 0
 	for _, part := range r.parts {

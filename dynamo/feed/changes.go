@@ -101,9 +101,9 @@ func (c *changeBatch) deliverLastEvent(customer string, before, after model.Reco
 	}
 }
 
-// deliverExternalOrderChange delivers a change that other software made to an order's record. If
-// the change increases the record's version, this program made the change.
-// deliverExternalOrderChange then ignores the change, because deliverLastEvent delivers its event.
+// deliverExternalOrderChange delivers a change that other software made to an order's record. A
+// change that increases the record's version was made by Ordergraph. deliverExternalOrderChange
+// ignores it, because deliverLastEvent delivers its event.
 func (c *changeBatch) deliverExternalOrderChange(id string, before, after model.Record) {
 	previous, current := model.Reader{Record: before}, model.Reader{Record: after}
 	if after != nil && (current.Number(model.AttrVersion) > previous.Number(model.AttrVersion) || before != nil && model.EqualRecords(before, after)) {
@@ -142,8 +142,9 @@ func (c *changeBatch) deliverExternalOrderChange(id string, before, after model.
 	}
 }
 
-// orderAt returns the order after its change at the given time, which is different for each change.
-// If the batch lacks the order's record, it returns nil.
+// orderAt returns the order as it was after its change at the given time. Two changes of an order
+// never have the same time. If the batch lacks the order's record for this change, orderAt returns
+// nil.
 func (c *changeBatch) orderAt(order string, at time.Time) *commerce.Order {
 	if c.images == nil {
 		c.images, c.orders = map[string][]model.Record{}, map[string]map[int64]*commerce.Order{}
@@ -199,8 +200,8 @@ func (f *Feed) deliver(t topic, change OrderChange) {
 	}
 }
 
-// deliverStatus delivers a change to the subscriptions to the given status and to the subscriptions
-// to all statuses. The caller holds mu.
+// deliverStatus delivers a change to each subscription that covers the given status or all
+// statuses. The caller holds mu.
 func (f *Feed) deliverStatus(status commerce.Status, change OrderChange) {
 	if status != 0 {
 		f.deliver(statusTopic(status), change)

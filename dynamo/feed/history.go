@@ -15,14 +15,15 @@ import (
 )
 
 // history reads the past events of one order or of one customer's orders. Its reads are strongly
-// consistent. It omits events by other software, because their IDs do not follow the order of the
-// commits.
+// consistent. It omits events by other software, because such an event may have a lower ID than an
+// earlier event.
 type history interface {
 	// lastEventID returns the ID of the last event. If there is no event, it returns an empty ID.
 	// Events that are committed later have higher IDs.
 	lastEventID(ctx context.Context) (commerce.EventID, error)
-	// events returns the events with from <= ID <= until. until is at least last. If more is true, the
-	// last events are missing.
+	// events returns the events with from <= ID <= until. Usually, until is last. If events after last
+	// were found, until is a higher ID. If more is true, events were omitted at the end of the range
+	// and must be read later.
 	//
 	// Errors: commerce.InvalidError for too many events, errors of table.WrapError.
 	events(ctx context.Context, from, last commerce.EventID) (events []*commerce.Event, until commerce.EventID, more bool, err error)
@@ -54,8 +55,8 @@ func (h *orderHistory) lastEventID(ctx context.Context) (commerce.EventID, error
 	if err != nil || id <= now {
 		return id, err
 	}
-	// If the ID is higher than the ID in the customer's last-event record, other software wrote the
-	// event. The next event may have a lower ID.
+	// The ID is in the future. If it is also higher than the ID in the customer's last-event record,
+	// other software wrote the event. Ignore this event, because the next event may have a lower ID.
 	order, err := t.Get(ctx, &model.OrderByID.AccessPattern, model.Keys{PK: h.partition, SK: string(model.EntityOrder.SK)})
 	if err != nil && !errors.Is(err, commerce.ErrNotFound) {
 		return "", err
@@ -72,8 +73,8 @@ func (h *orderHistory) lastEventID(ctx context.Context) (commerce.EventID, error
 	return h.lastEventUpTo(ctx, max(last, now))
 }
 
-// lastEventUpTo returns the highest event ID in the timeline with ID <= to. It ignores events by
-// other software. If the timeline has no such event, it returns an empty ID.
+// lastEventUpTo returns the ID of the last event in the timeline with ID <= to. It ignores events
+// by other software. If there is no such event, it returns an empty ID.
 func (h *orderHistory) lastEventUpTo(ctx context.Context, to commerce.EventID) (commerce.EventID, error) {
 	p, bounds := &model.EventsInRange.AccessPattern, model.Range{To: model.JustAfter(string(to))}
 	for limit := 1; ; limit = eventPageSize {
@@ -102,7 +103,7 @@ func (h *orderHistory) events(ctx context.Context, from, last commerce.EventID) 
 			return nil, "", false, err
 		}
 		// The caller may already have the first event, so return at least two events if the timeline has
-		// them. Read several pages if necessary, because timelinePage skips some events.
+		// them. This may need several pages, because timelinePage omits events by other software.
 		if events = append(events, page...); after == "" || len(events) > 1 {
 			return events, last, after != "", nil
 		}
@@ -119,8 +120,8 @@ func (h *orderHistory) resumeError() error {
 type customerHistory struct {
 	feed      *Feed
 	partition string
-	// lowestID is the lowest ID that a later event can have. It is set only if the table had no record
-	// with the customer's last event when the subscription began.
+	// lowestID is a lower bound for the IDs of the events after the beginning of the subscription. It
+	// is set only if the record with the customer's last event did not exist at the beginning.
 	lowestID commerce.EventID
 }
 
@@ -147,8 +148,9 @@ func (h *customerHistory) recordedLastEvent(ctx context.Context) (commerce.Event
 	return h.feed.table.EventPosition(commerce.EventID(r.Text("eventId"))), err
 }
 
-// lowestNextID returns the lowest possible ID of the next event of the customer's orders. It uses
-// the latest updatedAt of the orders, because the local clock may be ahead.
+// lowestNextID returns a lower bound for the ID of the next event of the customer's orders. It
+// derives the bound from the latest updatedAt of the orders. The local clock may be ahead, so the
+// local time is not a lower bound.
 func (h *customerHistory) lowestNextID(ctx context.Context) (commerce.EventID, error) {
 	after, now := time.UnixMilli(0), h.feed.table.Now()
 	err := h.forEachOrder(ctx, func(order model.Reader) error {
@@ -168,8 +170,8 @@ func (h *customerHistory) resumeError() error {
 	return commerce.ErrorWithArgument("after", commerce.NewInvalidError("is not the ID of an event after which a subscription to this customer's orders can resume; use the ID of the last update that you received, or subscribe without `after` and then read the orders"))
 }
 
-// events returns all events at once, so more is always false. It also searches for IDs higher than
-// last, because the record with the last event may be outdated.
+// events returns all events at once, so the result more is always false. It also reads events after
+// the ID last, because the record with the customer's last event may be outdated.
 func (h *customerHistory) events(ctx context.Context, from, last commerce.EventID) ([]*commerce.Event, commerce.EventID, bool, error) {
 	from = cmp.Or(from, h.lowestID)
 	events, err := h.eventsBetween(ctx, from, max(last, h.feed.latestPossibleID()))

@@ -17,8 +17,9 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// position is a position in a shard of the stream. If sequence is set, it is the position after the
-// stream record with this sequence number. Otherwise, kind is a starting position, such as LATEST.
+// position is a position in a shard of the stream. If sequence is set, the position is after the
+// stream record with this sequence number. Otherwise, kind alone is the position, such as LATEST or
+// endOfShard.
 type position struct {
 	kind     streamtypes.ShardIteratorType
 	sequence string
@@ -46,8 +47,8 @@ type shardReader struct {
 // Fewer failures are probably transient.
 const failuresBeforeLog = 3
 
-// findEnd moves the reader to the current end of the shard. It calls GetRecords, because DynamoDB
-// may determine the end only then.
+// findEnd moves the reader to the current end of the shard. It calls GetRecords once, because
+// DynamoDB may determine the position of a LATEST iterator only in this call.
 //
 // It returns the errors of table.WrapError.
 func (r *shardReader) findEnd(ctx context.Context) (err error) {
@@ -187,8 +188,8 @@ func (r *shardReader) report(records []streamtypes.Record) {
 	}
 }
 
-// convertStreamImage converts an old or new image in the stream to the type of a table record. If
-// there is no image, it returns nil.
+// convertStreamImage converts an image (a record before or after a change) from the types of
+// DynamoDB Streams to the types of DynamoDB. If there is no image, it returns nil.
 func convertStreamImage(image map[string]streamtypes.AttributeValue) map[string]types.AttributeValue {
 	if len(image) == 0 {
 		return nil

@@ -13,8 +13,8 @@ import (
 // Source reports the changes of a table's records to a Feed. EngineSource and StreamSource return a
 // Source.
 type Source interface {
-	// watch reports changes to r until ctx ends. It calls r.markReady when it can report every later
-	// commit. If it may have missed changes, it calls r.reportGap.
+	// watch reports changes to r until ctx ends. As soon as watch can report every change from then
+	// on, it calls r.markReady. If watch may have missed changes, it calls r.reportGap.
 	//
 	// If ctx has ended, watch returns nil.
 	watch(ctx context.Context, t *table.Table, r *sourceRun) error
@@ -23,8 +23,9 @@ type Source interface {
 // Observable is a DynamoDB engine in this process, such as the embedded store, that reports the
 // changes of its tables.
 type Observable interface {
-	// Observe calls observe for every transaction, in the order of the commits. observe must be fast
-	// and must not call the engine. If before[i] or after[i] is nil, the record does not exist.
+	// Observe calls the function observe for every transaction, in the order of the commits. before[i]
+	// and after[i] are one record before and after the transaction. If the record does not exist at
+	// that time, the value is nil. The function observe must be fast and must not call the engine.
 	Observe(table string, observe func(before, after []map[string]types.AttributeValue)) (stop func())
 }
 
@@ -92,8 +93,8 @@ func (r *sourceRun) markBegun(err error) {
 	}
 }
 
-// finish ends all subscriptions of the run with err. If the run was cancelled because no
-// subscription was left, newer subscriptions belong to another run and continue.
+// finish ends all subscriptions of the run with err, after the source has stopped. If the feed no
+// longer uses this run, all current subscriptions belong to another run and continue.
 func (r *sourceRun) finish(err error) {
 	f := r.feed
 	f.mu.Lock()
@@ -131,8 +132,9 @@ func (r *sourceRun) deliver(before, after []map[string]types.AttributeValue) (er
 	return nil
 }
 
-// reportGap reports that changes may have been missed. The source must call it before it delivers
-// later changes. Subscriptions to a status end, because no timeline contains their missed changes.
+// reportGap reports that changes may have been missed. The source must call reportGap before it
+// delivers later changes. Subscriptions to a status end, because a status has no timeline with the
+// missed changes.
 func (r *sourceRun) reportGap(cause error) {
 	f := r.feed
 	f.mu.Lock()

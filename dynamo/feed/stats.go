@@ -19,7 +19,7 @@ type Stats struct {
 	// CatchUps is the number of times that a subscription has read missed events from the timelines.
 	CatchUps int64
 	// Lag is the maximum lag of the stream's shards. The lag of a shard is the age of the newest
-	// record in its last read, or 0 without records.
+	// record that the last read of the shard returned. If this read returned no record, the lag is 0.
 	Lag time.Duration
 }
 

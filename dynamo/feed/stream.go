@@ -19,11 +19,12 @@ var errStreamGone = errors.New("the stream no longer exists")
 
 // StreamOptions are the options of StreamSource. They configure how often the stream is read.
 type StreamOptions struct {
-	// MinPause and MaxPause limit the pause before each GetRecords request for a shard. 0 means 250 ms
-	// and 1 s. DynamoDB allows five requests per shard and second for all readers.
+	// MinPause and MaxPause are the minimum and maximum pause between successful GetRecords requests
+	// for a shard. The defaults are 250 ms and 1 s. After failures, the pause can exceed MaxPause.
+	// DynamoDB allows five requests per second for each shard, for all its readers together.
 	MinPause, MaxPause time.Duration
-	// ShardListInterval is the interval at which the list of the stream's shards is read. 0 means 30
-	// s. The list is also read soon after a shard has ended.
+	// ShardListInterval is the time between reads of the stream's list of shards. The default is 30 s.
+	// The list is also read soon after a shard has ended.
 	ShardListInterval time.Duration
 }
 
@@ -105,8 +106,9 @@ type shardEnd struct {
 	err   error
 }
 
-// read reports changes until the stream ends. began is true if run.markReady was called. missed is
-// the error that ended an earlier stream, or nil.
+// read reports changes until the stream ends. The result began is true if read has called
+// run.markReady. The parameter missed is the error that ended the previous stream. For the first
+// stream, missed is nil.
 //
 // Errors: errStreamGone, and the errors of table.WrapError.
 func (r *streamReader) read(ctx context.Context, missed error) (began bool, err error) {
@@ -149,11 +151,11 @@ func (r *streamReader) addShard(description streamtypes.Shard) *shard {
 	return sh
 }
 
-// watchShards reads the stream's list of shards regularly. It starts to read new shards and the
-// children of shards that have ended.
+// watchShards reads the stream's list of shards regularly. It starts a reader for each new shard,
+// but only after the parent shard has been read to its end.
 func (r *streamReader) watchShards(ctx context.Context) error {
 	// DynamoDB often lists the child of an ended shard only after some seconds. Until then, read the
-	// list more often, beginning after MinPause.
+	// list more often: first after MinPause, then each time after twice the previous wait.
 	wait := r.opts.ShardListInterval
 	for _, sh := range r.shards {
 		if sh.finished && !r.hasChild(sh) {
@@ -234,8 +236,8 @@ func (r *streamReader) refreshShards(ctx context.Context) (found bool, err error
 	return found, nil
 }
 
-// startReadyShards starts a reader for each new shard whose parent has ended or is no longer
-// listed. So the changes of each partition key stay in order.
+// startReadyShards starts a reader for each new shard whose parent has been read to its end or is
+// no longer listed. So the changes of each partition key stay in order.
 func (r *streamReader) startReadyShards(ctx context.Context) {
 	for _, sh := range r.shards {
 		if sh.started {

@@ -43,8 +43,9 @@ type Subscription struct {
 	err        error
 }
 
-// begin sets the event after which the subscription begins. If after is set, begin also reads the
-// later events from the timelines.
+// begin starts the subscription after the event with the ID after, and reads the later events from
+// the timelines. If the parameter after is empty, the subscription starts after the last existing
+// event.
 //
 // Errors: commerce.InvalidError if after is invalid, and the errors of table.WrapError.
 func (s *Subscription) begin(ctx context.Context, after commerce.EventID) error {
@@ -81,8 +82,8 @@ func (s *Subscription) begin(ctx context.Context, after commerce.EventID) error 
 	return nil
 }
 
-// setBacklog stores events from the timelines in the backlog, which must be empty. If more is true,
-// events with later IDs, up to until, must still be read. The caller holds mu.
+// setBacklog stores events from the timelines in the backlog, which must be empty. If the parameter
+// more is true, later events, up to the ID until, must still be read. The caller holds mu.
 func (s *Subscription) setBacklog(events []*commerce.Event, until commerce.EventID, more bool) {
 	if s.closed {
 		return
@@ -220,8 +221,8 @@ func (s *Subscription) catchUp(ctx context.Context) error {
 	return err
 }
 
-// missedEvents returns the events with from < ID <= until. If behind is true, missedEvents replaces
-// until with the ID of the last event. The results have the same meanings as the results of
+// missedEvents returns the events with from < ID <= until. If behind is true, it ignores the
+// parameter until and reads up to the last event. For the results until and more, see
 // history.events.
 func (s *Subscription) missedEvents(ctx context.Context, behind bool, from, until commerce.EventID) ([]*commerce.Event, commerce.EventID, bool, error) {
 	if behind {
@@ -238,8 +239,10 @@ func (s *Subscription) missedEvents(ctx context.Context, behind bool, from, unti
 	return events, until, more, err
 }
 
-// deliver appends a change to the queue. If the queue is full, deliver ends the subscription and
-// returns false. The caller holds the feed's mu.
+// deliver appends a change to the queue. If the queue is full while the subscription reads the
+// timelines, deliver first drops the queue's events, because the timelines also contain them. If no
+// space becomes free, deliver ends the subscription and returns false. The caller holds the feed's
+// mu.
 func (s *Subscription) deliver(change OrderChange) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

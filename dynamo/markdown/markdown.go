@@ -33,8 +33,8 @@ func EntityKeysTable() string {
 }
 
 // AttributeList returns a Markdown list of the attributes of each entity. Entities with the same
-// attributes share an item. The list omits edges, the key attributes and the attribute named
-// entity.
+// attributes share a list item. The list omits edges (copies with other index keys), the key
+// attributes and the attribute "entity".
 func AttributeList() string {
 	var lines, records []string
 	add := func(record string, attributes []model.Attribute) {

@@ -15,16 +15,17 @@ import (
 type Codec struct {
 	// Currency is the currency of records that have no currency attribute.
 	Currency commerce.Currency
-	// Shards is the number of shards of the table. Each list of a sharded entity is spread over one
-	// index partition key per shard (see Entity.Sharded).
+	// Shards is the number of shards of the table. Each list of a sharded entity is spread over this
+	// number of index partition keys (see Entity.Sharded).
 	Shards int
 }
 
 // KeyBuilder returns a builder for the keys of records.
 func (codec *Codec) KeyBuilder() *KeyBuilder { return &KeyBuilder{Shards: codec.Shards} }
 
-// attributeVisitor reads, writes or describes the attributes of a record, depending on mode. For
-// each kind of record, a function such as customerAttributes declares the attributes.
+// attributeVisitor reads, writes or describes the attributes of a record, depending on mode. Each
+// kind of record has a function, such as customerAttributes, that passes each attribute to the
+// visitor.
 type attributeVisitor struct {
 	// Reader contains the record to read.
 	Reader
@@ -294,8 +295,9 @@ func (a *attributeVisitor) putNumber(name string, v *int, p presence) {
 	}
 }
 
-// optionalCounter declares a number that is nil until the orders or items have been counted. If
-// place is not nil, the visitor stores the number there, without an allocation.
+// optionalCounter declares a count. If the record does not have this count yet, *v is nil. When the
+// visitor reads a count, it sets *v to place. If place is nil, the visitor allocates an int
+// instead.
 func (a *attributeVisitor) optionalCounter(name string, v **int, place *int) {
 	switch a.mode {
 	case modeReading:
@@ -420,7 +422,7 @@ func (a *attributeVisitor) status(name string, v *commerce.Status, p presence) {
 }
 
 // address declares a map attribute that is omitted if the order has no address. In modeReading, the
-// visitor stores the address in *place and sets *v to place.
+// visitor sets *v to place and stores the address there, without an allocation.
 func (a *attributeVisitor) address(name string, v **commerce.Address, place *commerce.Address) {
 	switch a.mode {
 	case modeReading:

@@ -11,8 +11,8 @@ import (
 // (docs/adr/0033-counts.md).
 const OrderCountParts = 32
 
-// OrderCountPart returns which of the orderCounts records counts an order. The result is the number
-// of the record, from 0 to OrderCountParts-1.
+// OrderCountPart returns the number of the orderCounts record that counts the order with this ID.
+// The number is from 0 to OrderCountParts-1.
 func OrderCountPart(id commerce.OrderID) string {
 	return strconv.Itoa(ShardOf(string(id), OrderCountParts))
 }
@@ -48,8 +48,8 @@ const RepOrderCountParts = 16
 // Only this record stores whether the rep's order count is complete.
 const FirstRepCountPart = "0"
 
-// RepOrderCountPart returns which of an account rep's repOrders records counts an order. The result
-// is the number of the record, from 0 to RepOrderCountParts-1.
+// RepOrderCountPart returns the number of the account rep's record that counts the order with this
+// ID. The number is from 0 to RepOrderCountParts-1.
 func RepOrderCountPart(id commerce.OrderID) string {
 	return strconv.Itoa(ShardOf(string(id), RepOrderCountParts))
 }

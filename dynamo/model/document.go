@@ -10,8 +10,8 @@ import (
 // Document is a parsed DynamoDB response. Its nodes contain offsets into Body instead of pointers,
 // so that the garbage collector does not scan them.
 type Document struct {
-	// Body is the response body. The parser appends every decoded binary value, and every decoded
-	// string that contained escape sequences. Body does not change after parsing.
+	// Body is the response body. After it, the parser appends the decoded form of each binary value
+	// and of each string with escape sequences. Body does not change after parsing.
 	Body  []byte
 	Nodes []Node
 }

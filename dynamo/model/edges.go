@@ -76,8 +76,9 @@ func (e *Entity) KeyFromValues(values map[string]string) Keys {
 	return k
 }
 
-// IndexAttributes returns the attributes that are in the index keys but not in the primary key. If
-// a record lacks one of them, it has no edge e.
+// IndexAttributes returns the attributes in the index keys of e that are not in its primary key. If
+// e is an edge (a copy with other index keys), a record that lacks one of these attributes has no
+// such copy.
 func (e *Entity) IndexAttributes() []string {
 	var names []string
 	for _, name := range slices.Concat(e.IndexPK.Placeholders(), e.IndexSK.Placeholders()) {
@@ -114,7 +115,8 @@ func (b *KeyBuilder) encodeWithEdges(e *Entity, attributes Record) []Record {
 }
 
 // withEdges adds the writes of an entity's edges (copies with other index keys) to a write pattern.
-// If numbers is set, the mutation changes only these attributes.
+// The parameter numbers contains the names of the attributes that the mutation changes. If numbers
+// is empty, the mutation may change all attributes.
 func (p WritePattern) withEdges(entity *Entity, numbers ...string) WritePattern {
 	sameEntity := func(e Entity) bool { return e.Name == entity.Name }
 	written := entity.Edges()

@@ -53,10 +53,12 @@ func entityOfIndexKeys(indexPK, indexSK string) (Entity, bool) {
 	return Entity{}, false
 }
 
-// WithIndexKeys builds the index keys of a record again, because the number of shards may differ.
-// Invalid index keys are removed.
+// WithIndexKeys replaces the index keys of an imported record. The record may come from a table
+// with another number of shards, and its index keys depend on this number. If the record's
+// attributes produce no index keys, WithIndexKeys removes the index keys.
 //
-// Errors: ErrCorrupt, or another error if only the index keys match an entity.
+// Errors: ErrCorrupt, or another error for an idempotency record. It is also an error if the index
+// keys match an entity but the primary key does not.
 func (codec *Codec) WithIndexKeys(r Record) (Record, error) {
 	reader, key := Reader{Record: r}, KeyOf(r)
 	e := EntityOf(key)
@@ -86,10 +88,11 @@ func (codec *Codec) WithIndexKeys(r Record) (Record, error) {
 	return nil, fmt.Errorf("%w: record %s: the attributes of the %s do not match the key", ErrCorrupt, r.KeyText(), e.Name)
 }
 
-// Reencode decodes a record and encodes it again, with all derived records. The keys are built from
-// the attributes, so they may differ from r's key or be empty.
+// Reencode decodes a record and encodes it again, with all records derived from it, such as its
+// edges (copies with other index keys). The keys of the results are built from the attributes of r.
+// If the attributes do not match r's key, the new key is different or empty.
 //
-// Errors: ErrCorrupt.
+// Errors: ErrCorrupt, or another error for an idempotency record.
 func (codec *Codec) Reencode(e Entity, r Record) ([]Record, error) {
 	encode, err := codec.decodeForReencoding(e, Reader{Record: r})
 	if err != nil {
@@ -99,9 +102,9 @@ func (codec *Codec) Reencode(e Entity, r Record) ([]Record, error) {
 }
 
 // decodeForReencoding decodes a record of the entity e. It returns a function that encodes this
-// record and all records that derive from it.
+// record again, with all records derived from it, such as its edges (copies with other index keys).
 //
-// Errors: ErrCorrupt.
+// Errors: ErrCorrupt, or another error for an idempotency record.
 func (codec *Codec) decodeForReencoding(e Entity, r Reader) (encode func(*KeyBuilder) []Record, err error) {
 	switch e.BaseEntity().Name {
 	case EntityCustomer.Name:

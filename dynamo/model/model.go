@@ -128,8 +128,8 @@ type Entity struct {
 	// EdgeOf is set if this entity is an edge: a copy of another record, with the same partition key
 	// but other index keys. EdgeOf is the copied entity.
 	EdgeOf *Entity
-	// Omitted are the attributes that are not copied if this entity is an edge (see EdgeOf). If a
-	// mutation changes only these attributes, it does not have to update the edge.
+	// Omitted are the attributes that an edge (see EdgeOf) does not copy. If a mutation changes only
+	// these attributes, it does not have to update the edge.
 	Omitted []string
 }
 
@@ -196,8 +196,9 @@ type WritePattern struct {
 	ID string
 	// Mutation is the name of the GraphQL mutation that uses the pattern.
 	Mutation string
-	// Writes are the entities that every transaction writes or checks. OptionalWrites are written or
-	// checked only by some transactions. If two records of an entity are written, it is listed twice.
+	// Writes are the entities whose records every transaction writes or checks. OptionalWrites are the
+	// entities whose records only some transactions write or check. If a transaction can write two
+	// records of an entity, the entity is listed twice.
 	Writes, OptionalWrites []Entity
 	// WritesPerLine are the entities of the records that the transaction writes for each line item of
 	// the order.
@@ -308,8 +309,8 @@ func (b *KeyBuilder) Build(t KeyTemplate, values ...string) string {
 	return key
 }
 
-// record returns a record with the given attributes and the keys built from them. If e is Optional
-// and the indexed attribute is absent, the record has no index keys.
+// record returns a record with the given attributes and the keys built from them. If e.Optional is
+// true and the attribute in e.IndexPK is absent, the record has no index keys.
 func (b *KeyBuilder) record(e *Entity, attributes Record) Record {
 	key := func(t KeyTemplate) string {
 		values := t.appendPlaceholders(make([]string, 0, 2)) // the capacity is enough for every template, so values stays on the stack
@@ -346,8 +347,8 @@ func (e *Entity) AttributeForPlaceholder(name string) string {
 // commerce.FoldName returns.
 const foldedNamePlaceholder = "foldedName"
 
-// placeholderValue returns the value of a placeholder for a record with the given attributes. If
-// the record lacks the attribute, it returns an empty string.
+// placeholderValue returns the value that replaces a placeholder in the keys of a record with the
+// given attributes. If the attribute for this placeholder is absent, it returns an empty string.
 func (e *Entity) placeholderValue(name string, attributes Record) string {
 	switch v := attributes[e.AttributeForPlaceholder(name)].(type) {
 	case *types.AttributeValueMemberS:
@@ -391,8 +392,9 @@ func FirstPlaceholderValue(t KeyTemplate, key string) string {
 	return values[0]
 }
 
-// ConsistencyFactor returns the read units relative to an eventually consistent read. The index
-// does not support strongly consistent reads, so its factor is always 1.
+// ConsistencyFactor returns the cost of a read divided by the cost of an eventually consistent
+// read. For a strongly consistent read, the factor is 2. The index does not support strongly
+// consistent reads, so its factor is always 1.
 func (p AccessPattern) ConsistencyFactor(consistent bool) float64 {
 	if consistent && p.Index == "" {
 		return 2

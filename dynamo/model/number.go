@@ -65,8 +65,8 @@ func ParseNumber(text string) (Number, bool) {
 	return n, true
 }
 
-// SortableNumber converts a number to text that sorts in the order of the numbers. The parameter
-// text must have neither an exponent nor trailing zeros.
+// SortableNumber converts a number to a string. The strings sort in the same order as the numbers.
+// The parameter text must have no exponent, and no trailing zeros after the decimal point.
 func SortableNumber(text string) string {
 	text, negative := strings.CutPrefix(text, "-")
 	whole, _, _ := strings.Cut(text, ".")
@@ -76,8 +76,9 @@ func SortableNumber(text string) string {
 	if !negative {
 		return text
 	}
-	// A negative number with a larger absolute value must sort first, so subtract each digit from 9.
-	// '~' sorts -1.5 before -1.
+	// If two numbers are negative, the number with the larger absolute value must sort first. So
+	// subtract each digit from 9. The final '~' sorts after the decimal point, so -1.5 sorts before
+	// -1.
 	return "-" + strings.Map(func(digit rune) rune {
 		if digit == '.' {
 			return digit

@@ -32,7 +32,8 @@ func KeysOfOrderItem(b *KeyBuilder, k OrderItemKey) Keys {
 }
 
 // OrderRecords returns the order's own record, the copy in the customer's partition, the line items
-// and the events. items must contain all line items, even if they are not embedded.
+// and the events. The parameter items must contain all line items, because their number determines
+// whether the order's record embeds them.
 func OrderRecords(b *KeyBuilder, o commerce.Order, items []commerce.LineItem, events []commerce.Event) []Record {
 	n := len(items)
 	o.Items, o.ItemCount, o.EmbedsItems = items, &n, n <= commerce.MaxEmbeddedItems
@@ -52,8 +53,8 @@ func OrderItemRecord(b *KeyBuilder, o commerce.Order, item commerce.LineItem) Re
 	return b.record(&EntityOrderItem, encode(orderItemAttributes, item))
 }
 
-// orderWithOptionalFields combines an order with the values to which its pointer fields point. One
-// allocation is then sufficient for all of them.
+// orderWithOptionalFields contains an order and the values to which the order's pointer fields
+// point. So one allocation is sufficient for the order and these values.
 type orderWithOptionalFields struct {
 	order   commerce.Order
 	count   int
@@ -161,8 +162,8 @@ func LastEventRecord(b *KeyBuilder, id commerce.CustomerID, e commerce.Event) Re
 	return b.record(&EntityLastEvent, encode(eventAttributes, e).Merge(Record{"customerId": Str(string(id))}))
 }
 
-// eventAttributes declares the attributes of an order event. They are the same in the order's
-// timeline and in the copy of the customer's last event.
+// eventAttributes declares the attributes of an order event. The record in the order's timeline has
+// these attributes, and also the record with a copy of the customer's last event.
 func eventAttributes(a *attributeVisitor, e *commerce.Event) {
 	textAttribute(a, "eventId", &e.ID, commerce.ULIDLength)
 	textAttribute(a, "orderId", &e.OrderID, commerce.ULIDLength)
@@ -197,8 +198,8 @@ func IsOrdergraphEvent(r Record) bool {
 
 // DecodeTimelineEvent decodes an event in an order's timeline.
 //
-// Errors: ErrCorrupt, also if the key does not match the attributes, because a subscription could
-// not resume after this event.
+// Errors: ErrCorrupt. If the key does not match the attributes, this is also an error, because a
+// subscription could not resume after such an event.
 func DecodeTimelineEvent(r Record) (*commerce.Event, error) {
 	event, err := DecodeEvent(Reader{Record: r})
 	if err != nil {

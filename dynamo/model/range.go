@@ -6,8 +6,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Range is a range of sort keys without their common prefix. From is inclusive and To is exclusive,
-// even in descending order. If From or To is empty, this side has no bound.
+// Range is a range of sort keys, without their common prefix. From is the lower bound (inclusive),
+// and To is the upper bound (exclusive), even if the keys are read in descending order. An empty
+// From or To means that the range has no such bound.
 type Range struct{ From, To string }
 
 // Empty reports whether no sort key is in b. Do not send an empty range to DynamoDB, because
@@ -79,8 +80,9 @@ func (c KeyCondition) Values() map[string]types.AttributeValue {
 	return values
 }
 
-// NewKeyCondition returns the condition for sort keys of prefix and a text in b. Pages use it
-// instead of ExclusiveStartKey, because the last record's index key may have changed.
+// NewKeyCondition returns the condition for sort keys that consist of prefix and a text in the
+// range b. To continue after a page, pass the remaining range. An ExclusiveStartKey is not
+// suitable, because the page's last record may have moved to another partition.
 func NewKeyCondition(p *AccessPattern, partition, prefix string, b Range) KeyCondition {
 	pk, sk := p.KeyAttributes()
 	c := KeyCondition{Partition: partition}

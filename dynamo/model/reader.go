@@ -91,8 +91,9 @@ const timestampLayout = "2006-01-02T15:04:05.000Z"
 // Timestamp formats a time for the table.
 func Timestamp(t time.Time) string { return t.UTC().Format(timestampLayout) }
 
-// Reader reads the attributes of a record. If an attribute is absent or has an unexpected type, the
-// methods return the zero value. Required methods also store the problem for Err.
+// Reader reads the attributes of a record. If an attribute is absent or has an unexpected type,
+// most methods return the zero value. Some, such as RequiredText, also store the problem, and Err
+// returns the first stored problem.
 type Reader struct {
 	// The record is either Record, in the types of the AWS SDK, or Item, in a parsed response.
 	Record Record
@@ -101,7 +102,7 @@ type Reader struct {
 	Item    Item
 	Problem string
 	// onUnreadable is called for each attribute that is present but cannot be decoded. Do not set it
-	// for an Item, because some attributes of an Item are not reported.
+	// if the record is in Item, because some methods would not call it.
 	onUnreadable func(attribute, problem string)
 }
 
@@ -229,10 +230,12 @@ func (r *Reader) textOrIndexKey(name string, e *Entity) string {
 }
 
 // indexValue returns the account rep, warehouse or category in a record's index partition key.
-// Other software may store the value only there. If the key does not match, the result is empty.
+// Other software may store the value only there. If the key does not match e.IndexPK, the result is
+// empty.
 func (r *Reader) indexValue(e *Entity) string {
-	// If Ordergraph wrote the record (it has the attribute "entity"), a missing account rep or
-	// warehouse does not exist. But every product has a category.
+	// Ordergraph marks its records with the attribute "entity". In these records, an absent account
+	// rep or warehouse means that there is none. But every product has a category, so look for it in
+	// the key.
 	if e.Name != EntityProduct.Name && r.Has("entity") {
 		return ""
 	}
@@ -288,7 +291,7 @@ func (r *Reader) RequiredNumber(name string) int {
 }
 
 // wholeNumber returns the value of a whole-number attribute, and reports whether the attribute
-// exists. If the attribute is not a whole number, wholeNumber stores this problem for Err.
+// exists. If the attribute is not a whole number, wholeNumber stores this problem (see Err).
 func (r *Reader) wholeNumber(name string) (int, bool) {
 	n, kind, present := r.scalar(name)
 	if !present {
@@ -419,8 +422,8 @@ func (r *Reader) mapAttribute(name string) (Reader, bool) {
 	return inside, true
 }
 
-// mapListAttribute returns the elements of a list attribute, which should be maps. If the attribute
-// is not a list, present is false.
+// mapListAttribute returns the elements of a list attribute. If the attribute is not a list,
+// present is false. mapList.next checks that each element is a map.
 func (r *Reader) mapListAttribute(name string) (all mapList, present bool) {
 	if r.Item.Doc != nil {
 		at, ok := r.Item.Find(name)

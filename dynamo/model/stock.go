@@ -12,8 +12,8 @@ func productAttributes(a *attributeVisitor, p *commerce.Product) {
 	a.number(AttrAvailable, &p.Available)
 	a.optionalCounter(AttrOrderCount, &p.OrderCount, nil)
 	a.version(&p.Version)
-	// Only an edge (a copy with other index keys) is partial, because it omits the stock numbers. A
-	// product's own record is never partial, even if other software wrote it without the stock
+	// Edges (copies with other index keys) omit the stock numbers, so a product decoded from an edge
+	// is partial. A product's own record is never partial, even if other software omitted these
 	// numbers.
 	p.Partial = a.mode == modeReading && !a.Has(AttrTotalInventory) && a.Text(AttrSK) != string(EntityProduct.SK)
 }

@@ -69,8 +69,8 @@ func valueText(v types.AttributeValue) string {
 }
 
 // differences returns the attributes of a stored record (have) that differ from the expected record
-// (want). c is the currency of records without a currency. Attributes that the model does not
-// define are ignored.
+// (want). It ignores attributes that the model does not define. If a record has no currency, its
+// currency is c.
 func differences(c commerce.Currency, e *model.Entity, have, want model.Record) []difference {
 	var found []difference
 	for _, name := range slices.Sorted(maps.Keys(want)) {
@@ -89,8 +89,8 @@ func differences(c commerce.Currency, e *model.Entity, have, want model.Record) 
 	return found
 }
 
-// presenceCheckedAttributes returns the attributes that a stored record must not have if the
-// expected record lacks them. The index keys are examples.
+// presenceCheckedAttributes returns the attributes, such as the index keys, that a stored record
+// must not have if the expected record lacks them.
 func presenceCheckedAttributes(e *model.Entity) []string {
 	names := []string{model.AttrIndexPK, model.AttrIndexSK}
 	if e.EdgeOf == nil && e.Name != model.EntityOrder.Name && e.Name != model.EntityCustomerOrder.Name {
@@ -106,8 +106,8 @@ func presenceCheckedAttributes(e *model.Entity) []string {
 	return names
 }
 
-// isOptional reports whether a stored record may lack the named attribute of the expected record
-// want. This is allowed if the expected value is the default, or if other software may omit the
+// isOptional reports whether a stored record may lack an attribute that the expected record (want)
+// has. This is allowed if the expected value is the default, or if other software may omit the
 // attribute.
 func isOptional(c commerce.Currency, e *model.Entity, name string, want model.Record) bool {
 	switch name {
@@ -150,9 +150,9 @@ func isZeroValue(v types.AttributeValue) bool {
 	return false
 }
 
-// sameAttribute is like equivalent, but compares createdAt and updatedAt with millisecond
-// precision, and ignores the order of an item list. expected is the expected record, which contains
-// want.
+// sameAttribute is like equivalent, with two exceptions. It compares createdAt and updatedAt only
+// to the millisecond, and it ignores the order of an item list. expected is the record that
+// contains want.
 func sameAttribute(c commerce.Currency, name string, have, want types.AttributeValue, expected model.Record) bool {
 	switch name {
 	case "createdAt", "updatedAt":
@@ -238,8 +238,8 @@ func equivalent(have, want types.AttributeValue) bool {
 	return false
 }
 
-// withUnknownMembers returns want, with the map members that exist only in the stored value have.
-// Other software may have written such members, so a repair must keep them.
+// withUnknownMembers returns the expected value (want), plus the map members that exist only in the
+// stored value (have). Other software may have written such members, so a repair must keep them.
 func withUnknownMembers(have, want types.AttributeValue) types.AttributeValue {
 	switch w := want.(type) {
 	case *types.AttributeValueMemberM:

@@ -58,9 +58,9 @@ type Diagnosis struct {
 	// Source is the key of the source record. Other records repeat some of its attributes. If a
 	// repeated value differs, the value in the source record is right.
 	Source model.Keys
-	// readable maps the key of a record to a copy of the record without the attributes that cannot be
-	// decoded. UnreadableAttributes maps the key to the names of these attributes and the reasons (see
-	// model.Codec.UnreadableAttributes).
+	// readable maps the key of a record to the record without the attributes that cannot be decoded.
+	// UnreadableAttributes maps the same key to the names of these attributes, and each name to the
+	// reason (see model.Codec.UnreadableAttributes).
 	readable             map[model.Keys]model.Record
 	UnreadableAttributes map[model.Keys]map[string]string
 	// SingleTransaction reports whether all fixes must be written in one transaction. Set it if the
@@ -91,8 +91,8 @@ type Fix struct {
 	remove []string
 	// isDelete reports whether the fix deletes the record.
 	isDelete bool
-	// Event is an event to append to the timeline of its order, or nil. The event also becomes the
-	// stored last event of Customer. The repair replaces the event's ID with a new, later ID.
+	// Event is an event to append to the timeline of its order, or nil. The repair gives the event a
+	// new, later ID. It also stores the event as the last event of the customer with the ID Customer.
 	Event    *commerce.Event
 	Customer commerce.CustomerID
 	// SetsUpdatedAt reports whether the fix sets updatedAt to the time of a new event. The same
@@ -183,8 +183,8 @@ func (diag *Diagnosis) WithoutUnreadable(e *model.Entity, rec model.Record) mode
 	return read
 }
 
-// MustLeaveUnchanged reports whether a repair must not change an attribute of the record with the
-// key k, because the stored or the expected value cannot be decoded.
+// MustLeaveUnchanged reports whether a repair must not change the named attribute of the record
+// with the key k. This is true if the stored or the expected value cannot be decoded.
 func (diag *Diagnosis) MustLeaveUnchanged(e *model.Entity, k model.Keys, name string) bool {
 	for _, unread := range []map[string]string{diag.UnreadableAttributes[k.Primary()], diag.unreadableInSource()} {
 		for attribute := range unread {
@@ -228,9 +228,9 @@ func DecodeErrorReason(err error) string {
 	return text
 }
 
-// AddMissing adds a finding that the record want is missing, and the fix that writes want. The fix
-// also writes the attributes that exist only in the record from, except index keys. from may be
-// nil.
+// AddMissing adds a finding that a record (want) is missing, and the fix that writes it. The
+// parameter from is another copy of the record, or nil. The fix also writes the attributes that
+// exist only in this copy, except index keys.
 func (diag *Diagnosis) AddMissing(kind string, want, from model.Record, detail string) {
 	diag.AddFinding(kind, model.KeyOf(want), detail, RemedyRepair)
 	diag.AddPut(want, from)
@@ -244,7 +244,8 @@ func (diag *Diagnosis) AddStandIn(kind string, standIn model.Record, detail stri
 }
 
 // AddPut adds the same fix as AddMissing, but no finding. If an attribute of the source record
-// cannot be decoded, the fix takes the attribute's value from the last parameter.
+// cannot be decoded, the fix uses the value in the parameter from. If there is no such value, the
+// fix omits the attribute.
 func (diag *Diagnosis) AddPut(want, from model.Record) {
 	put := maps.Clone(from)
 	if put == nil {
@@ -287,8 +288,9 @@ func (diag *Diagnosis) AddOrphan(kind string, have model.Record, detail string) 
 	diag.Fixes = append(diag.Fixes, Fix{Key: model.KeyOf(have), AsRead: have, isDelete: true})
 }
 
-// Compare compares a stored record (have) with the expected record (want). It adds findings, and
-// one fix for all differences. kind applies to attributes without their own kind (see kindOf).
+// Compare compares a stored record (have) with the expected record (want). It adds one fix for all
+// differences, and one finding for each kind of difference. If an attribute has no kind of its own
+// (see kindOf), its kind is the parameter kind.
 func (diag *Diagnosis) Compare(e *model.Entity, have, want model.Record, kind string) {
 	diag.WithoutUnreadable(e, have)
 	fix := Fix{Key: model.KeyOf(have), AsRead: have, Set: model.Record{}}

@@ -41,9 +41,9 @@ const (
 )
 
 const (
-	// StandInEmailDomain is the end of a stand-in's email address, after the customer's ID. A stand-in
-	// is a substitute for a lost customer record. RFC 2606 reserves the domain, so the address can
-	// never receive email.
+	// StandInEmailDomain follows the customer's ID in an invented email address. A substitute for a
+	// lost customer has such an address if the real one is unknown. RFC 2606 reserves the domain, so
+	// the address never receives email.
 	StandInEmailDomain = "@unknown.invalid"
 	// RepairEventActor is the actor in the events that repairs append to the timelines of orders.
 	RepairEventActor = "ordergraph check"

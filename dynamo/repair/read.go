@@ -15,8 +15,8 @@ import (
 )
 
 // Client sends the DynamoDB requests of `ordergraph check`, and counts the requests and their read
-// units. It retries a failed request for longer than a server does, because no client waits for the
-// response.
+// units. It retries a failed request for longer than the GraphQL server does, because no HTTP
+// client waits for a response.
 type Client struct {
 	Table *table.Table
 
@@ -172,8 +172,8 @@ func (client *Client) CustomerOrders(ctx context.Context, id commerce.CustomerID
 	return n, pages, err
 }
 
-// scanPageSize is the maximum number of records that one Scan request returns. A record in memory
-// takes about ten times its size in DynamoDB.
+// scanPageSize is the maximum number of records that one Scan request returns. The limit saves
+// memory, because a record in memory takes about ten times its size in DynamoDB.
 const scanPageSize = 1000
 
 // Scan reads one segment of the table, and calls yield with each page. Records with the same

@@ -27,7 +27,8 @@ type RefusedError struct{ Reason string }
 func (e *RefusedError) Error() string { return e.Reason }
 
 // Repair writes the fixes of a diagnosis in one or more transactions. Each transaction requires
-// that diag.Trusted and the records to write have not changed since they were read.
+// that certain records have not changed since they were read: diag.Trusted, diag.Dependencies and
+// the records to write.
 //
 // Errors: RefusedError, or an error from table.WrapError.
 func (client *Client) Repair(ctx context.Context, diag *Diagnosis) error {
@@ -44,11 +45,11 @@ func (client *Client) Repair(ctx context.Context, diag *Diagnosis) error {
 		return 0
 	}
 	slices.SortStableFunc(fixes, func(a, b Fix) int { return cmp.Compare(rank(a), rank(b)) })
-	// Reserve one action for the check of diag.Trusted, and one for a fix with an event. Such a fix
-	// takes two actions, and a diagnosis has at most one.
+	// Reserve one action for the check of diag.Trusted. Reserve a second one, because one of the fixes
+	// may contain an event and then takes two actions.
 	maxFixes := table.MaxTransactionActions - 2 - len(diag.Dependencies)
-	// last is the index of the first fix that must be in the last transaction. An event and the fixes
-	// of its order are in the same transaction.
+	// The fixes from the index last on belong in the last transaction. They write an event, need the
+	// time of this event, or change diag.Trusted.
 	last := slices.IndexFunc(fixes, func(fix Fix) bool { return rank(fix) > 0 })
 	if diag.SingleTransaction && len(fixes) > maxFixes { // the total size is not checked, because the fixes are small
 		return &RefusedError{Reason: fmt.Sprintf("the repair needs %d writes in one transaction, but the maximum is %d; set the order's total to the sum of its item list, then run `ordergraph check` again", len(fixes), maxFixes)}
@@ -220,7 +221,7 @@ func (client *Client) eventFixes(ctx context.Context, fix Fix) ([]Fix, time.Time
 }
 
 // maxRepairBytes is the maximum size of the records in a repair transaction. DynamoDB accepts 4 MB
-// per transaction, and the keys in conditions and the attribute names need the rest.
+// per transaction. The remaining 1 MB is for the keys and attribute names in conditions.
 const maxRepairBytes = 3 << 20
 
 // size returns the approximate number of bytes that a fix and its conditions add to a transaction.
@@ -232,8 +233,9 @@ func (fix *Fix) size() int {
 // condition within DynamoDB's limits for an expression, which are 300 operators and 4 KB of text.
 const maxConditions = 120
 
-// unchangedCondition returns the condition that a record has not changed since it was read as have.
-// If have is nil, the record must not exist.
+// unchangedCondition returns the condition that a record has not changed since it was read. have is
+// the record as it was read, or nil if it did not exist. changed contains the attributes that the
+// fix changes.
 func unchangedCondition(have model.Record, changed []string) table.Condition {
 	if have == nil {
 		return table.RecordNotExists
@@ -267,8 +269,8 @@ func unchangedCondition(have model.Record, changed []string) table.Condition {
 	}
 }
 
-// changesWithEveryWrite reports whether the named attribute reveals a write. Each write of a record
-// by Ordergraph changes at least one of these attributes.
+// changesWithEveryWrite reports whether the named attribute is one of the attributes that reveal a
+// write. Each write by Ordergraph changes at least one of them.
 func changesWithEveryWrite(name string) bool {
 	switch name {
 	case model.AttrVersion, model.AttrStockRevision, "updatedAt", model.AttrAvailable, model.AttrTotalInventory, model.AttrQuantity, model.AttrOrderCount, "eventId":

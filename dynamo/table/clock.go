@@ -24,8 +24,8 @@ func (e *ClockError) Error() string {
 // Unwrap returns ErrUnavailable.
 func (e *ClockError) Unwrap() error { return ErrUnavailable }
 
-// DifferenceText describes the difference for the middle of a sentence. For example, it returns
-// "25h0m0s ahead of", and the caller's message continues with "DynamoDB's clock".
+// DifferenceText returns a text such as "25h0m0s ahead of" or "25h0m0s behind". The caller appends
+// the words "DynamoDB's clock".
 func (e *ClockError) DifferenceText() string {
 	ahead := e.Ahead.Round(time.Second)
 	if ahead < 0 {

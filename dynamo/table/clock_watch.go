@@ -13,18 +13,19 @@ import (
 const MaxClockDifference = 5 * time.Second
 
 // clockWatch is the HTTP client that sends all requests to DynamoDB. It compares the local clock
-// with the Date header of each response. The embedded store sends no Date header.
+// with the Date header of the responses. Responses of the embedded store have no Date header, so
+// they are not compared.
 type clockWatch struct {
 	next  dynamodb.HTTPClient
 	clock func() time.Time
-	// onChange is called when the local clock and DynamoDB's clock start to differ, and when they
-	// agree again. ahead is the difference, or 0 if the clocks agree.
+	// onChange is called when the clocks start to differ by more than MaxClockDifference, and when
+	// they agree again. ahead is the difference, or 0 if the clocks agree again.
 	onChange func(ahead time.Duration)
 	// compared is the Unix time of the last comparison in seconds. The clocks are compared at most
 	// once per second.
 	compared atomic.Int64
 	// ahead is the time of the local clock minus the time of DynamoDB's clock, in nanoseconds. It is 0
-	// if the clocks agree.
+	// if the difference is at most MaxClockDifference.
 	ahead atomic.Int64
 }
 
@@ -71,6 +72,6 @@ func (w *clockWatch) compare(sent, received time.Time, date string) {
 	}
 }
 
-// difference returns how far the local clock was ahead of DynamoDB's clock at the last comparison.
-// It is negative if the local clock was behind, and 0 if the clocks agreed.
+// difference returns the local time minus DynamoDB's time at the last comparison. It returns 0 if
+// the difference was at most MaxClockDifference.
 func (w *clockWatch) difference() time.Duration { return time.Duration(w.ahead.Load()) }

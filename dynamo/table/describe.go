@@ -17,8 +17,8 @@ func describeRedacted(ks []model.Keys) string {
 	return summarize(texts)
 }
 
-// DescribeKeys describes the keys of a batch for the explain output (extensions.explain). It lists
-// the first three keys and the number of the remaining keys.
+// DescribeKeys describes the keys of a batch, for example for the explain output
+// (extensions.explain). It lists the first three keys and the number of the remaining keys.
 func DescribeKeys(ks []model.Keys) string {
 	texts := make([]string, len(ks))
 	for i, k := range ks {

@@ -97,7 +97,8 @@ func RecordHasNumber(r model.Record, attribute string) bool {
 }
 
 // AttributesUnchanged is the condition that the record exists, and that the given attributes have
-// the same values as in before. An attribute that before lacks must still be missing.
+// not changed. The parameter before contains their old values. If it lacks an attribute, the record
+// must lack it, too.
 func AttributesUnchanged(before model.Record, attributes ...string) Condition {
 	return func(e *Expression) string {
 		texts := []string{RecordExists(e)}
@@ -112,8 +113,9 @@ func AttributesUnchanged(before model.Record, attributes ...string) Condition {
 	}
 }
 
-// UpdateRecord returns the update expression that changes a record from before to after. It ignores
-// the attributes pk and sk. If the two versions are equal, the result is empty.
+// UpdateRecord returns the update expression that changes the old version of a record (before) to
+// the new version (after). It ignores the attributes pk and sk. If the versions are equal, the
+// result is empty.
 func (e *Expression) UpdateRecord(before, after model.Record) string {
 	var sets, removes []string
 	for _, a := range SortedAttributeNames(after) {
@@ -129,7 +131,7 @@ func (e *Expression) UpdateRecord(before, after model.Record) string {
 	return UpdateExpression(sets, removes)
 }
 
-// Increment returns the update expression that adds deltas to number attributes. If the attribute
+// Increment returns the update expression that adds the values in deltas to number attributes. If
 // version or stockRevision is missing, it counts as 0. If any other attribute is missing, DynamoDB
 // rejects the update.
 func (e *Expression) Increment(deltas map[string]int) string {
@@ -147,9 +149,9 @@ func (e *Expression) Increment(deltas map[string]int) string {
 	return UpdateExpression(sets, nil)
 }
 
-// IncrementAndSet returns the update expression that adds deltas to number attributes and sets the
-// attributes in others. A missing number counts as 0. The expression does not set pk, sk and the
-// attributes in deltas.
+// IncrementAndSet returns the update expression that adds the values in deltas to number
+// attributes. A missing number counts as 0. The expression also sets the attributes in the
+// parameter others, except pk, sk and the attributes that deltas contains.
 func (e *Expression) IncrementAndSet(deltas, others model.Record) string {
 	var sets []string
 	for _, a := range SortedAttributeNames(deltas) {
@@ -186,9 +188,9 @@ func UpdateExpression(sets, removes []string) string {
 	return strings.Join(parts, " ")
 }
 
-// ExternalPlaceholder adds an attribute name to e and returns its placeholder. The placeholder
-// contains a number, because names chosen by other software may contain characters that
-// placeholders do not allow.
+// ExternalPlaceholder adds an attribute name to e and returns its placeholder. A new placeholder
+// contains a number instead of the name. Other software may use names with characters that are not
+// allowed in placeholders.
 func (e *Expression) ExternalPlaceholder(attribute string) string {
 	for placeholder, name := range e.Names {
 		if name == attribute {

@@ -61,8 +61,9 @@ type endpoint struct {
 // signingService is the name of DynamoDB in the signature of a request.
 const signingService = "dynamodb"
 
-// newFastPath returns the fast path for the client db, or nil and a description of the unsupported
-// setting. guarded is a copy of db with the clockWatch and the guard.
+// newFastPath returns the fast path for the client db. If the fast path does not support a setting
+// of db, newFastPath returns nil and a description of the setting. guarded is a copy of db that
+// uses a clockWatch and the guard.
 func newFastPath(db, guarded *dynamodb.Client, guard *attempt.Guard) (*fastPath, string) {
 	w := &fastPath{client: guarded, guard: guard, options: db.Options(), targets: newAmzTargetHeaders(), contentType: []string{"application/x-amz-json-1.0"}, acceptEncoding: []string{"identity"}}
 	o := &w.options
@@ -84,7 +85,7 @@ func newFastPath(db, guarded *dynamodb.Client, guard *attempt.Guard) (*fastPath,
 }
 
 // knownHeaders returns the headers that the AWS SDK may send with a read. The fast path does not
-// set the last three. Two describe retries, and the HTTP client adds X-Amzn-Trace-Id.
+// set the last three, because two describe retries, and the HTTP client adds X-Amzn-Trace-Id.
 func knownHeaders() []string {
 	return []string{"Accept-Encoding", "Authorization", "Content-Length", "Content-Type", "User-Agent", "X-Amz-Date", "X-Amz-Target", "Amz-Sdk-Invocation-Id", "Amz-Sdk-Request", "X-Amzn-Trace-Id"}
 }
@@ -201,7 +202,7 @@ type httpClientFunc func(*http.Request) (*http.Response, error)
 func (do httpClientFunc) Do(r *http.Request) (*http.Response, error) { return do(r) }
 
 // failedAttempt is the outcome of a failed attempt on the fast path. If the fast path could not
-// build the request, the *failedAttempt is nil.
+// build the request, send returns nil instead.
 type failedAttempt struct {
 	// response is the received response, or nil if none was received. body is the part of the response
 	// body that was read. err is the error of the connection or of reading the body.
@@ -221,8 +222,9 @@ type sdkFallback struct {
 	options func(*dynamodb.Options)
 }
 
-// try makes the first attempt of a DynamoDB request. If the attempt fails, a is nil, and the caller
-// must send the request with fallback. If err is attempt.ErrBreakerOpen, a is not nil.
+// try makes the first attempt of a DynamoDB request. If the attempt fails, a and err are nil, and
+// the caller must send the request with fallback. If the guard allows no attempt, a is empty but
+// not nil, and err is attempt.ErrBreakerOpen.
 func (w *fastPath) try(ctx context.Context, operation []string, table string, body []byte, capacity int) (a *readResult, fallback sdkFallback, err error) {
 	begun, err := w.guard.Begin()
 	if err != nil {
@@ -479,8 +481,8 @@ func (u *failedCredentials) Retrieve(ctx context.Context) (aws.Credentials, erro
 	return u.CredentialsProvider.Retrieve(ctx)
 }
 
-// errorReader is a reader that always returns err. If only the start of a response body could be
-// read, replay returns that start followed by the error.
+// errorReader is a reader that always returns err. If reading a response body failed midway, replay
+// returns the bytes that were read, and an errorReader then returns the error.
 type errorReader struct{ err error }
 
 // Read returns the error.

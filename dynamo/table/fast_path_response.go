@@ -43,8 +43,8 @@ type readResult struct {
 // at pos and advances pos. If a method returns false, the AWS SDK parses the response instead.
 type responseParser struct {
 	doc *model.Document
-	// body is the response, which the parser does not change. If a string contains escape sequences,
-	// the parser appends the decoded string to doc.Body.
+	// body is the response. doc.Body starts with the same bytes. After them, the parser appends
+	// decoded base64 and decoded strings with escape sequences.
 	body []byte
 	pos  int
 	// noEscapes is true if the response contains no escape sequences.
@@ -58,8 +58,8 @@ func parseResponse(body []byte, table string, capacity int) (readResult, bool) {
 		return readResult{}, false
 	}
 	p := responseParser{doc: &model.Document{Body: body[:len(body):len(body)]}, body: body, noEscapes: bytes.IndexByte(body, '\\') < 0}
-	// Allocate memory for the attribute values. Each value has an opening brace and takes at least 8
-	// bytes, because {"S":""} is the shortest value.
+	// Estimate the number of attribute values, to allocate memory for them. Each value has an opening
+	// brace and takes at least 8 bytes, like {"S":""}.
 	p.doc.Nodes = make([]model.Node, 0, min(bytes.Count(body, []byte{'{'}), len(body)/8))
 	a := readResult{}
 	ok := p.object(func(name string) bool {
@@ -109,8 +109,8 @@ func isValidText(text []byte) bool {
 	rest := text
 	for ; len(rest) >= 8; rest = rest[8:] {
 		eight := binary.LittleEndian.Uint64(rest)
-		// Subtracting 0x20 sets the high bit of each byte below 0x20. Bytes above 0x7f already have this
-		// bit, so &^eight excludes them.
+		// The condition is true if one of the eight bytes is below 0x20. The subtraction sets the high
+		// bit of such a byte. &^eight excludes bytes above 0x7f, because their high bit was already set.
 		if (eight-0x20*each)&^eight&high != 0 {
 			return false
 		}
@@ -315,9 +315,9 @@ func (p *responseParser) value(n model.Node, depth int) bool {
 	return ok && p.consume('}')
 }
 
-// simpleValue is a faster version of the method named value. It parses only the most frequent
-// attribute values: {"S":"..."} and {"N":"..."} without spaces or escape sequences. For other
-// values, it returns false and changes nothing.
+// simpleValue is a faster version of the method named value, for the most frequent forms:
+// {"S":"..."} and {"N":"..."}. If the value has another form, or if the response contains any
+// escape sequence, simpleValue returns false and changes nothing.
 func (p *responseParser) simpleValue(n model.Node) bool {
 	rest := p.body[p.pos:]
 	if len(rest) < len(`{"S":""}`) || !p.noEscapes || rest[0] != '{' || rest[1] != '"' || rest[3] != '"' || rest[4] != ':' || rest[5] != '"' {
@@ -385,8 +385,8 @@ func (p *responseParser) string() (from, to uint32, ok bool) {
 	return p.unescape()
 }
 
-// unescape parses the rest of a string with escape sequences. It appends the decoded text to
-// doc.Body and returns the start and the end of this text.
+// unescape parses a string with escape sequences, after its opening quote. It appends the decoded
+// text to doc.Body and returns the start and the end of this text.
 func (p *responseParser) unescape() (from, to uint32, ok bool) {
 	d := p.doc
 	from = uint32(len(d.Body))

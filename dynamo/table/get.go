@@ -85,8 +85,9 @@ func (t *Table) getItem(ctx context.Context, k model.Keys, reportCapacity bool) 
 // keepClientOptions is passed to requests of the AWS SDK that use the client's options unchanged.
 func keepClientOptions(*dynamodb.Options) {}
 
-// tryFastPath makes the first attempt of a read on the fast path. If a is nil, the caller must send
-// the request with fallback. The errors are ErrReadBudgetExceeded and attempt.ErrBreakerOpen.
+// tryFastPath makes the first attempt of a read on the fast path. If the first result is nil, the
+// caller must send the request with the client and the options in fallback. The errors are
+// ErrReadBudgetExceeded and attempt.ErrBreakerOpen.
 func (t *Table) tryFastPath(ctx context.Context, operation []string, body []byte, encoded bool, capacity int) (a *readResult, fallback sdkFallback, err error) {
 	if !encoded {
 		return nil, sdkFallback{client: t.Client, options: keepClientOptions}, nil
@@ -111,8 +112,8 @@ func returnConsumedCapacityParameter(reportCapacity bool) types.ReturnConsumedCa
 }
 
 // readUnits returns the read units of a request. reads is the number of requested records, or 1 for
-// a Query. If DynamoDB did not report the read units, the result derives from computed, the cost of
-// eventually consistent reads.
+// a Query. The parameter computed is the cost of eventually consistent reads. It is used only if
+// DynamoDB did not report the read units, and doubled for strongly consistent reads.
 func (t *Table) readUnits(computed float64, reads int, a readResult) float64 {
 	minimum := units.ForRead(0) * float64(reads)
 	if t.consistent {
@@ -126,8 +127,9 @@ func (t *Table) readUnits(computed float64, reads int, a readResult) float64 {
 	return max(a.units, minimum)
 }
 
-// GetMany reads records by their keys. The result contains one record for each element of ks. If a
-// record does not exist, the record in the result has no attributes. Errors come from WrapError.
+// GetMany reads records by their keys. The result contains one record for each element of ks. For a
+// record that does not exist, the result contains a Reader without attributes. Errors come from
+// WrapError.
 func (t *Table) GetMany(ctx context.Context, p *model.AccessPattern, ks []model.Keys) ([]model.Reader, error) {
 	if len(ks) == 1 {
 		r, err := t.Get(ctx, p, ks[0])

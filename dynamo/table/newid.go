@@ -43,8 +43,8 @@ func (t *Table) TimeAfter(times ...time.Time) time.Time {
 	return latest
 }
 
-// EventPosition returns the position of an event among its customer's events: the event's ID. If
-// the ID is not a ULID, or its time is more than MaxClockSkew ahead, the result is empty.
+// EventPosition returns the ID of an event if the ID can be used to sort the event by time. If the
+// ID is not a ULID, or its time is more than MaxClockSkew ahead, the result is empty.
 func (t *Table) EventPosition(id commerce.EventID) commerce.EventID {
 	if at, ok := id.Time(); !ok || at.After(t.Now().Add(MaxClockSkew)) {
 		return ""

@@ -9,8 +9,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/trace"
 )
 
-// Parallel calls do with each number from 0 to n-1, at most limit at the same time. If a call fails
-// or panics, Parallel cancels the other calls and returns the error.
+// Parallel calls the function do once for each number from 0 to n-1. At most limit calls run at the
+// same time. If a call fails or panics, Parallel cancels the other calls and returns the error.
 func Parallel(ctx context.Context, n, limit int, do func(ctx context.Context, i int) error) error {
 	if n == 1 {
 		return callRecovering(ctx, 0, do)

@@ -14,8 +14,9 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/units"
 )
 
-// Query sends one Query request for sort keys that consist of prefix and a text in bounds. The
-// Boolean result reports whether more records may follow. Errors come from WrapError.
+// Query sends one Query request. It finds the sort keys that start with prefix and continue with a
+// text in the range bounds. The Boolean result reports whether more records may follow. Errors come
+// from WrapError.
 func (t *Table) Query(ctx context.Context, p *model.AccessPattern, partition, prefix string, bounds model.Range, limit int, forward bool) ([]model.Reader, bool, error) {
 	ctx, timer := trace.StartTimer(ctx, t.observer, trace.Target{Pattern: p.ID, Operation: "Query", Index: p.Index})
 	a, err := t.queryPage(ctx, queryRequest{pattern: p, keyRange: model.NewKeyCondition(p, partition, prefix, bounds), limit: limit, forward: forward}, timer.Enabled())
@@ -33,9 +34,9 @@ func (t *Table) Query(ctx context.Context, p *model.AccessPattern, partition, pr
 	return a.Records, a.more, nil
 }
 
-// QueryUpTo is like Query, but if DynamoDB stops a Query at MaxQueryBytes, it sends another Query.
-// It stops after limit records. The Boolean result reports whether more records may follow. Errors
-// come from WrapError.
+// QueryUpTo is like Query, but it continues with another Query if DynamoDB has stopped at
+// MaxQueryBytes. It returns at most limit records. The Boolean result reports whether more records
+// may follow. Errors come from WrapError.
 func (t *Table) QueryUpTo(ctx context.Context, p *model.AccessPattern, partition, prefix string, bounds model.Range, limit int, forward bool) ([]model.Reader, bool, error) {
 	records, more, err := t.Query(ctx, p, partition, prefix, bounds, limit, forward)
 	_, sk := p.KeyAttributes()
@@ -61,8 +62,8 @@ type queryRequest struct {
 	forward  bool
 }
 
-// maxPreallocatedRecords is a maximum number of records. Before a Query parses the response, it
-// allocates memory for up to this number of records.
+// maxPreallocatedRecords is the maximum initial capacity of the slice for the records of a Query.
+// If there are more records, the slice grows.
 const maxPreallocatedRecords = 256
 
 // queryPage sends one Query request. If reportCapacity is true, the result contains the consumed
@@ -103,8 +104,8 @@ func (t *Table) queryPage(ctx context.Context, q queryRequest, reportCapacity bo
 	return a, nil
 }
 
-// queryUnits is like readUnits, but for a Query. If the Query reads the index, the cost is that of
-// eventually consistent reads, because an index supports no other reads.
+// queryUnits is like readUnits, but for a Query. A Query of the index is always eventually
+// consistent, so its read units are never doubled.
 func (t *Table) queryUnits(p *model.AccessPattern, computed float64, a readResult) float64 {
 	if p.Index != "" && t.consistent {
 		eventual := *t

@@ -17,8 +17,9 @@ import (
 type Table struct {
 	model.Codec
 	Name string
-	// Client is the SDK client. It charges each read to the ReadBudget in the read's context. While
-	// the local clock and DynamoDB's clock differ, it rejects writes with a ClockError.
+	// Client is the SDK client. It charges each read to the ReadBudget in the context. If the local
+	// clock and DynamoDB's clock differ by more than MaxClockDifference, it rejects writes with a
+	// ClockError.
 	Client *dynamodb.Client
 	// fastPath sends requests without most of the SDK. It is nil if the client has a setting that only
 	// the SDK supports. FallbackReason then describes this setting.
@@ -42,8 +43,8 @@ type Table struct {
 }
 
 // OpenTable returns a Table that sends its requests through the client db. New IDs get their random
-// bytes from entropy. log receives messages about differences between clock and DynamoDB's clock.
-// observer may be nil.
+// bytes from entropy. clock returns the local time. log receives a message when this time and
+// DynamoDB's clock start to differ, and when they agree again. observer may be nil.
 func OpenTable(db *dynamodb.Client, name string, codec model.Codec, clock func() time.Time, entropy io.Reader, log *slog.Logger, observer trace.Observer, guard *attempt.Guard) *Table {
 	t := &Table{Codec: codec, Name: name, clock: clock, entropy: entropy, observer: observer, stats: newStats(), Guard: guard}
 	watched, watch := watchClock(db, clock, clockLogger(log))

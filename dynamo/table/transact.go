@@ -22,8 +22,9 @@ type Write struct {
 	Units float64
 }
 
-// TransactWrite sends one TransactWriteItems request. Retries send the same bytes. While the local
-// clock and DynamoDB's clock differ, TransactWrite returns a ClockError. Other errors are
+// TransactWrite sends one TransactWriteItems request. Retries send the same idempotency token, so
+// DynamoDB commits the transaction at most once. If the local clock and DynamoDB's clock differ by
+// more than MaxClockDifference, TransactWrite returns a ClockError. Other errors are
 // attempt.ErrBreakerOpen and the errors of the SDK.
 func (t *Table) TransactWrite(ctx context.Context, p *model.WritePattern, writes []Write) error {
 	items, computed := make([]types.TransactWriteItem, len(writes)), 0.0

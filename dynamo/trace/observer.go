@@ -22,8 +22,8 @@ type SamplingObserver interface {
 }
 
 // CombineObservers combines several Observers into one. It ignores Observers that are nil. If no
-// Observer remains, it returns nil. BeginRequest of each Observer receives the context that
-// BeginRequest of the previous Observer returned.
+// Observer remains, it returns nil. Each BeginRequest receives the context from the BeginRequest of
+// the previous Observer.
 func CombineObservers(all ...Observer) Observer {
 	var joined observers
 	for _, o := range all {

@@ -18,8 +18,9 @@ type Timer struct {
 	enabled   bool
 }
 
-// StartTimer starts to measure a request, and returns the context for the request. If nothing needs
-// the measurement, only the Usage of ctx counts the request. o may be nil.
+// StartTimer counts a request in the Usage of ctx, starts to measure the request, and returns its
+// context. If no Trace, Observer or exact Usage needs the measurement, the request is only counted.
+// o may be nil.
 func StartTimer(ctx context.Context, o Observer, t Target) (context.Context, Timer) {
 	span, usage := SpanFromContext(ctx), UsageFromContext(ctx)
 	usage.addRequest()
@@ -54,7 +55,8 @@ func (t *Timer) NeedsUnits() bool { return t.observer != nil }
 func (t *Timer) NeedsKey() bool { return t.span != nil }
 
 // Stop ends the measurement. The caller sets the key, the number of records and the capacity units
-// in r. If Enabled returns false, Stop may be omitted for a read, but not for a write.
+// in r. After a write, always call Stop, because the Usage needs the write units. After a read,
+// Stop is optional if Enabled returns false.
 func (t *Timer) Stop(ctx context.Context, r Request, err error) {
 	t.usage.add(r)
 	if !t.enabled {

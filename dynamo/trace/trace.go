@@ -41,17 +41,16 @@ type Request struct {
 	// Items is the number of records that a read returned, or that a transaction writes or checks.
 	Items int
 	// ReadUnits and WriteUnits are the consumed capacity units. In a Trace and a Usage, the write
-	// units of a transaction are computed. The computed units do not depend on whether the table has
-	// an Observer.
+	// units of a transaction are computed, so they are the same with and without an Observer.
 	ReadUnits, WriteUnits float64
 	// ReportedWriteUnits are the write units that DynamoDB reported for a transaction, or 0 if it
 	// reported no units. An Observer receives them as WriteUnits.
 	ReportedWriteUnits float64
 	// Duration includes retries.
 	Duration time.Duration
-	// RoundTrip is the number of the request's round trip. If the request waits for earlier requests,
-	// RoundTrip is their highest round trip plus 1. Otherwise, RoundTrip is 1. Without a Trace,
-	// RoundTrip is 0.
+	// RoundTrip is 1 if the request waits for no earlier request. Otherwise, it is the highest
+	// RoundTrip of the earlier requests that the request waits for, plus 1. Without a Trace, RoundTrip
+	// is 0.
 	RoundTrip int
 }
 
@@ -99,14 +98,14 @@ type Span struct {
 	path  string
 
 	mu sync.Mutex
-	// lastRoundTrip is the highest Request.RoundTrip of the requests that the next request waits for.
-	// lastRoundTrip is 0 if there are none, and unknownRoundTrip if they are not known yet.
+	// lastRoundTrip is the round trip after which the next request starts. It is 0 if the next request
+	// waits for no other request, and unknownRoundTrip if that is not known yet.
 	lastRoundTrip int
 }
 
 // unknownRoundTrip is the initial value of Span.lastRoundTrip in a Span that ForkUnplanned created.
-// When the first request of this Span starts, the Trace assumes that it waits for all requests
-// recorded so far.
+// The Trace assumes that the first request of this Span waits for all requests recorded before it
+// starts.
 const unknownRoundTrip = -1
 
 type spanKey struct{}
@@ -123,8 +122,8 @@ func SpanFromContext(ctx context.Context) *Span {
 	return s
 }
 
-// Fork returns ctx with a new Span. The first request of the new Span waits for the same requests
-// as the next request of s would.
+// Fork returns ctx with a new Span. The first request of the new Span waits for the same earlier
+// requests as the next request of s. These two requests do not wait for each other.
 func (s *Span) Fork(ctx context.Context) context.Context {
 	if s == nil {
 		return ctx
@@ -149,8 +148,8 @@ func (s *Span) ForkUnplanned(ctx context.Context, path string) context.Context {
 	return context.WithValue(ctx, spanKey{}, &Span{trace: s.trace, path: path, lastRoundTrip: unknownRoundTrip})
 }
 
-// LastRoundTrip returns the highest Request.RoundTrip of the requests that the next request of the
-// Span waits for. If there are none, or if they are not known yet, the result is 0.
+// LastRoundTrip returns the round trip after which the next request of the Span starts. If this
+// request waits for no other request, or if that is not known yet, the result is 0.
 func (s *Span) LastRoundTrip() int {
 	if s == nil {
 		return 0
@@ -177,9 +176,9 @@ func (s *Span) WaitForRoundTrip(roundTrip int) {
 	s.lastRoundTrip = max(s.lastRoundTrip, roundTrip)
 }
 
-// ResolveRoundTrip makes the next request of a Span from ForkUnplanned wait for all requests
-// recorded so far. Call ResolveRoundTrip before concurrent Forks. Otherwise, the Trace would record
-// that the Forks wait for each other.
+// ResolveRoundTrip records that the next request of a Span from ForkUnplanned waits for all
+// requests recorded so far. Call it before Fork creates Spans for concurrent requests. Otherwise,
+// the Trace could record that these requests wait for each other.
 func (s *Span) ResolveRoundTrip() {
 	if s == nil || s.loadLastRoundTrip() != unknownRoundTrip {
 		return

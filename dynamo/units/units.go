@@ -1,6 +1,6 @@
-// Package units calculates the read and write units that DynamoDB charges. It is necessary because
-// some DynamoDB engines do not report units correctly. The package imports dynamo/model. The
-// calculation follows the documentation of AWS:
+// Package units calculates the read and write units that DynamoDB charges. The calculation is
+// necessary, because local replacements for DynamoDB may report wrong units. The package imports
+// dynamo/model. The calculation follows the documentation of AWS:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html and
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
 package units
@@ -37,11 +37,12 @@ func ForBatchGet(records []model.Reader, keys int) float64 {
 }
 
 // bytesPerWriteUnit is the number of bytes that can be written for one write unit. In a
-// transaction, a write costs twice the units, but its index entries do not.
+// transaction, the write of a record costs twice the units, but the writes of its index entry do
+// not.
 const bytesPerWriteUnit = 1024
 
-// writeUnits returns the write units of writing the given number of bytes outside a transaction. A
-// write costs at least one unit.
+// writeUnits returns the cost of writing the given number of bytes outside a transaction. A write
+// costs at least one unit.
 func writeUnits(bytes int) float64 {
 	return math.Max(1, math.Ceil(float64(bytes)/bytesPerWriteUnit))
 }
@@ -71,7 +72,8 @@ func ForTransactWrite(before, after model.Record) float64 {
 }
 
 // MaxForTransactWrite returns the maximum write units that a transaction consumes to write one
-// record of the given size. If indexed is true, the key of the record's index entry may change.
+// record of the given size. If indexed is true, the result includes two index writes, because
+// DynamoDB may have to replace the record's index entry.
 func MaxForTransactWrite(bytes int, indexed bool) float64 {
 	if indexed {
 		return 4 * writeUnits(bytes)

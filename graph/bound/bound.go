@@ -22,8 +22,8 @@ type Bound struct {
 	RoundTrips int     `json:"roundTrips"`
 	ReadUnits  float64 `json:"readUnits"`
 	WriteUnits float64 `json:"writeUnits"`
-	// Patterns contains the access patterns that the operation can use, followed by the write
-	// patterns, each in the order of package model.
+	// Patterns contains first the access patterns that the operation can use, and then its write
+	// patterns. Both are in the order of package model.
 	Patterns []PatternBound `json:"patterns"`
 }
 
@@ -94,9 +94,9 @@ type calculator struct {
 	// consistent is true if the operation uses strongly consistent reads. Reads of an index are always
 	// eventually consistent.
 	consistent bool
-	// collectionFields contains the fields, in the form Type.field, that one Query of an item
-	// collection may read together with their parent record. collectionTypes contains the types of
-	// these parent records.
+	// collectionFields contains fields in the form Type.field. One Query of an item collection may
+	// read such a field together with its parent record. collectionTypes contains the types of these
+	// parent records.
 	collectionFields, collectionTypes map[string]bool
 	selectionCosts                    map[selectionKey]cost
 }
@@ -156,8 +156,8 @@ func (b *calculator) childrenCost(f *operation.Field, from recordOrigin) cost {
 }
 
 func (b *calculator) addFields(c *cost, set *operation.SelectionSet, from recordOrigin) {
-	// shared contains the access patterns of the lookups that were added so far. Lookups of one
-	// selection set with the same access pattern share requests.
+	// shared contains the access patterns of the lookups that were added so far. If two lookups in a
+	// selection set use the same access pattern, they share requests.
 	shared := map[int]bool{}
 	for i := range set.Fields {
 		f := &set.Fields[i]
@@ -194,9 +194,9 @@ func (b *calculator) addBatch(c *cost, typ *ast.Definition, f *operation.Field, 
 	c.keyChain = max(c.keyChain, each.keyChain)
 }
 
-// findCollectionReads adds entries to collectionFields and collectionTypes for the records that the
-// fields of root return. root is the root selection of a query, or the selection of a
-// subscription's update.
+// findCollectionReads fills collectionFields and collectionTypes for the records that the fields of
+// root return. For a query, root is the root selection. For a subscription, root is the selection
+// of the update.
 func (b *calculator) findCollectionReads(root *operation.SelectionSet) {
 	var fields []*operation.Field
 	for i := range root.Fields {
@@ -232,8 +232,8 @@ func (b *calculator) addField(c *cost, typ *ast.Definition, f *operation.Field, 
 		}
 		chainLength += max(child.keyChain, child.recordChain)
 		records = float64(f.PageSize(nil))
-		// Lookups below lists share requests only if the lists are available at the same time.
-		// groups is the number of different times.
+		// The lists of several parent records can become available at different times. Lookups of their
+		// records then cannot share requests. groups is the number of different times.
 		switch {
 		case from.single:
 		case b.collectionFields[typ.Name+"."+f.Name]:
@@ -262,8 +262,8 @@ func (b *calculator) addField(c *cost, typ *ast.Definition, f *operation.Field, 
 	}
 }
 
-// addReads adds the requests that read a field, and returns the number of round trips. Only the
-// most expensive alternative counts for the total.
+// addReads adds the requests that read a field, and returns the number of round trips. If there are
+// several alternatives, only the most expensive one counts for c.total.
 func (b *calculator) addReads(c *cost, typ *ast.Definition, f *operation.Field, alternatives [][]int, siblings []operation.Field, from recordOrigin, shared map[int]bool) int {
 	maximum, rounds := requestLoad{}, 0
 	for _, patterns := range alternatives {

@@ -2,8 +2,8 @@ package bound
 
 import "math"
 
-// requestLoad is the maximum load of reading records in groups. Lookups share requests of up to 100
-// keys, so n keys need at most n/100 + 99/100 requests.
+// requestLoad is the maximum load of reading groups of records. Lookups in the same group share
+// requests of up to 100 keys, so n keys need at most n/100 + 99/100 requests.
 type requestLoad struct {
 	// perRecord and perGroup count hundredths of requests, for each record and each group.
 	// readUnits counts read capacity units for each record.
@@ -22,11 +22,11 @@ func cappedSum(a, b float64) float64 { return math.Min(a+b, 1e15) }
 // cost is the cost of reading a selection set for one record.
 type cost struct {
 	total requestLoad
-	// patterns contains the load of each access pattern and write pattern. It counts every
-	// alternative of a field, but total counts only the maximum.
+	// patterns contains the load of each access pattern and write pattern. If there are several ways
+	// to read a field, patterns counts all of them, but total counts only the maximum.
 	patterns []requestLoad
-	// keyChain is the longest chain of round trips that needs only the record's key. recordChain is
-	// the longest chain that needs the record.
+	// keyChain is the maximum number of sequential round trips that can start when only the record's
+	// key is known. recordChain is the maximum number that start after the record has been read.
 	keyChain, recordChain int
 }
 
@@ -40,8 +40,9 @@ func (c *cost) addRead(pattern int, d requestLoad) {
 	c.patterns[pattern].add(d, 1, 1)
 }
 
-// addChildren adds the cost of a nested selection. more is the cost for one record. The caller must
-// update keyChain and recordChain.
+// addChildren adds the cost of reading a nested selection for the given numbers of records and
+// groups (requestLoad). more is the cost for one record. The caller must update keyChain and
+// recordChain.
 func (c *cost) addChildren(more cost, records, groups float64) {
 	c.total.add(more.total, records, groups)
 	for i, a := range more.patterns {
@@ -49,8 +50,9 @@ func (c *cost) addChildren(more cost, records, groups float64) {
 	}
 }
 
-// raiseToMaximum combines the costs of two possible types of a record by maximum. Only perGroup is
-// added, because lookups of different types do not share requests.
+// raiseToMaximum combines the costs of two possible types of a record. Each number becomes the
+// larger one of both costs. perGroup is added instead, because lookups of different types do not
+// share requests.
 func (c *cost) raiseToMaximum(other cost) {
 	setMax := func(a *requestLoad, b requestLoad) {
 		a.perRecord, a.readUnits, a.perGroup = math.Max(a.perRecord, b.perRecord), math.Max(a.readUnits, b.readUnits), cappedSum(a.perGroup, b.perGroup)

@@ -7,8 +7,8 @@ import (
 )
 
 // addEntities adds the cost of the field _entities. Federation gateways use this field to look up
-// records. Each record costs as much as a lookup with the field of Query that returns the same
-// type.
+// records. Each lookup costs as much as the field of Query for the type, such as customer. If
+// several types are possible, the most expensive one counts.
 func (b *calculator) addEntities(c *cost, f *operation.Field) {
 	count, types := operation.MaxRepresentations, map[string]bool(nil)
 	if a := f.Arguments.ForName("representations"); a != nil && a.Value.Kind == ast.ListValue {
@@ -16,8 +16,8 @@ func (b *calculator) addEntities(c *cost, f *operation.Field) {
 	}
 	most := newCost(b)
 	for _, field := range b.entityLookupFields(f) {
-		// The record is looked up even if the operation selects none of its fields, because the response
-		// shows whether the record exists.
+		// Skip the types that no representation has. A type without selected fields is not skipped,
+		// because the response shows whether the record exists.
 		if types != nil && !types[field.Definition.Type.Name()] {
 			continue
 		}
@@ -29,8 +29,8 @@ func (b *calculator) addEntities(c *cost, f *operation.Field) {
 	c.keyChain = max(c.keyChain, most.keyChain)
 }
 
-// entityLookupFields returns one field of Query for each type that _entities may return. The field
-// looks up one record of this type and has the selection of _entities for this type.
+// entityLookupFields returns one field of Query for each type that _entities may return. Each field
+// looks up one record, and has the same subfields that _entities selects for its type.
 func (b *calculator) entityLookupFields(f *operation.Field) []*operation.Field {
 	var fields []*operation.Field
 	for _, set := range f.Members {

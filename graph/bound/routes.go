@@ -172,8 +172,8 @@ func entityName(typ *ast.Definition) string {
 	return string(unicode.ToLower(rune(typ.Name[0]))) + typ.Name[1:]
 }
 
-// lookupPattern returns the access pattern that reads records of a type by their own key, if the
-// slice named among contains this access pattern. Otherwise, it returns noPattern.
+// lookupPattern finds the access pattern in the parameter among that reads records of a type by
+// their own key. If there is none, it returns noPattern.
 func (b *calculator) lookupPattern(typ *ast.Definition, among []int) int {
 	if e, ok := entityOf(typ); ok {
 		for _, pattern := range among {
@@ -185,8 +185,8 @@ func (b *calculator) lookupPattern(typ *ast.Definition, among []int) int {
 	return noPattern
 }
 
-// mergedStatuses returns the statuses of a list that is merged from one partition for each status,
-// otherwise nil. Only the number of statuses matters.
+// mergedStatuses returns the statuses of a list that is merged from one partition for each status.
+// For any other list, it returns nil. Callers may use only the number of statuses.
 func (b *calculator) mergedStatuses(p model.AccessPattern, f *operation.Field) []commerce.Status {
 	all := commerce.Statuses()
 	a := f.Arguments.ForName("statuses")
@@ -213,8 +213,8 @@ func (b *calculator) mergedStatuses(p model.AccessPattern, f *operation.Field) [
 	return named
 }
 
-// hasArgument reports whether an argument can have a value (possible). certain is true if the
-// argument has a value for all values of the variables.
+// hasArgument reports whether an argument has a value. If possible is false, it never has one. If
+// certain is true, it has one for all values of the variables.
 func hasArgument(f *operation.Field, name string) (possible, certain bool) {
 	a := f.Field.Arguments.ForName(name)
 	if a == nil || a.Value.Kind == ast.NullValue {
@@ -232,8 +232,8 @@ func hasArgument(f *operation.Field, name string) (possible, certain bool) {
 	return true, false // an object can be empty
 }
 
-// selectsSubfield reports whether f can select the named subfield (possible). certain is true if f
-// selects the subfield for all values of the variables.
+// selectsSubfield reports whether f selects the named subfield. If possible is false, f never
+// selects it. If certain is true, f selects it for all values of the variables.
 func selectsSubfield(f *operation.Field, name string) (possible, certain bool) {
 	if f.Set == nil {
 		return false, false

@@ -60,21 +60,21 @@ func (c *cache) add(hash documentHash, d *Document) {
 	}
 }
 
-// These estimates in bytes are for a document, a node of its syntax tree and a comment.
-// TestDocumentMemoryEstimates in package graph checks them.
+// These constants estimate the memory of a document, of each node of its syntax tree and of each
+// comment, in bytes. TestDocumentMemoryEstimates in package graph checks them.
 const (
 	documentBytes = 1<<10 + preparedReserveBytes
 	nodeBytes     = 256 + nodePreparedReserveBytes
 	commentBytes  = 192
-	// preparedReserveBytes for each document and nodePreparedReserveBytes for each node are
-	// reserved for prepared operations. This is enough to prepare a typical document for two
-	// combinations of @skip and @include values.
+	// preparedReserveBytes is the memory that each document reserves for prepared operations. Each
+	// node reserves nodePreparedReserveBytes in addition. This is enough to prepare a typical document
+	// for two combinations of @skip and @include values.
 	preparedReserveBytes, nodePreparedReserveBytes = 1 << 10, 320
 )
 
 // Bytes returns the estimated memory of the document in bytes. The estimate is usually too high.
 func (d *Document) Bytes() int {
-	// The parser copies strings with escape sequences to a buffer of up to twice their size. Each
-	// "#" counts as a comment, even in a string.
+	// If a string has escape sequences, the parser also copies it to a buffer of up to twice its size.
+	// The text therefore counts three times. Each "#" counts as a comment, even in a string.
 	return documentBytes + 3*len(d.Text) + d.nodes*nodeBytes + strings.Count(d.Text, "#")*commentBytes
 }

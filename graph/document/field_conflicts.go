@@ -22,17 +22,17 @@ func findFieldConflicts(schema *ast.Schema, document *ast.QueryDocument) gqlerro
 	return nil
 }
 
-// conflictFinder finds conflicts in time O(n·t). n is the number of nodes after fragment spreads
-// are replaced. t is the number of object types on which the document selects the same response
-// name.
+// conflictFinder finds conflicts in time O(n·t). n is the number of nodes after each fragment
+// spread is replaced by its fragment. t is the maximum number of object types on which the document
+// selects the same response name.
 type conflictFinder struct {
 	schema *ast.Schema
 	found  *gqlerror.Error
 }
 
 // check compares the fields of selection sets that the response merges. If shapesOnly is true, the
-// sets are on different object types, so fields with the same response name need only the same
-// shape.
+// sets are on different object types. Fields with the same response name then need only the same
+// shape (sameShape).
 func (o *conflictFinder) check(sets []ast.SelectionSet, shapesOnly bool) {
 	for _, named := range groupByResponseName(sets) {
 		// Equality is transitive, so each field is compared only with the first one.
@@ -131,8 +131,8 @@ func groupByType(fields []*ast.Field) [][]*ast.Field {
 	return groups
 }
 
-// sameShape reports whether two types have the same wrappers and, for scalars and enums, the same
-// name. check compares the fields of other types.
+// sameShape reports whether two types have the same list and non-null wrappers. Scalars and enums
+// must also have the same name. For other types, check compares the nested fields.
 func (o *conflictFinder) sameShape(a, b *ast.Type) bool {
 	if a.NonNull != b.NonNull || (a.Elem == nil) != (b.Elem == nil) {
 		return false

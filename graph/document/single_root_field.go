@@ -9,7 +9,7 @@ import (
 
 // singleRootFieldRule checks that a subscription has exactly one root field
 // (https://spec.graphql.org/September2025/#sec-Single-Root-Field). Unlike gqlparser's rule, it
-// rejects @skip, @include and two aliases of a field.
+// rejects @skip and @include, and also the same field with two aliases.
 var singleRootFieldRule = core.Rule{
 	Name: "SingleFieldSubscriptions",
 	RuleFunc: func(events *core.Events, add core.AddErrFunc) {

@@ -175,9 +175,8 @@ func (m *measurer) selections(set ast.SelectionSet) size {
 		}
 		total = total.plus(part)
 	}
-	// m.levels counts the nesting only at the fragment's first spread, because a fragment is
-	// measured only once. A later spread can be nested more deeply, so the total nesting is also
-	// checked here.
+	// A fragment is measured only at its first spread, so m.levels does not limit the nesting of later
+	// spreads. They can be nested more deeply, so the total nesting is also checked here.
 	if total.nesting++; total.nesting > maxNesting {
 		m.addError(set[0].GetPosition(), LimitCodes.Depth, "selection sets are nested more than %d levels deep: reduce the nesting", maxNesting)
 	}
@@ -238,8 +237,8 @@ func (m *measurer) directiveList(directives ast.DirectiveList) (s size) {
 	return s
 }
 
-// value returns the number of values within v if v is a list or an object. depth is the number of
-// lists and objects that contain v.
+// value checks and counts the values within a list or an object v, at all levels. For any other v,
+// the result is 0. depth is the number of lists and objects that contain v.
 func (m *measurer) value(v *ast.Value, depth int) (nodes int) {
 	if v == nil {
 		return 0

@@ -1,7 +1,7 @@
 // Package document finds or parses the GraphQL document of a request. It checks the document's
 // limits, validates the document and coerces the variables of the request. Within the module, it
-// imports only graph/errcode, internal/admission and internal/setting. It uses the schema as
-// gqlparser's AST, so it does not depend on DynamoDB or the resolvers.
+// imports only graph/errcode, internal/admission and internal/setting. The schema is a value of
+// gqlparser's type ast.Schema, so the package does not depend on DynamoDB or the resolvers.
 package document
 
 import (
@@ -22,8 +22,9 @@ import (
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
-// These constants limit the caches, because clients choose the documents. A document with the
-// default maximum number of tokens needs about half a megabyte.
+// These constants limit the memory of the caches, because clients could otherwise fill it with
+// their documents. A document with the default maximum number of tokens needs about half a
+// megabyte.
 const (
 	defaultCacheSize     = 1000
 	registeredCacheBytes = 16 << 20
@@ -39,11 +40,11 @@ type Document struct {
 	Parsed *ast.QueryDocument
 	// Trusted is true if the document is one of the server operator's trusted documents.
 	Trusted bool
-	// errs are the errors of the document. redactedErrs replaces errs for callers who may not see
-	// the schema, unless redactedErrs is empty.
+	// errs are the errors of the document. If redactedErrs is not empty, callers who may not see the
+	// schema receive redactedErrs instead.
 	errs, redactedErrs gqlerror.List
-	// prepared contains the cached prepared operations. It needs no lock for reads, because
-	// CachePrepared replaces the map while holding mu and never modifies it.
+	// prepared contains the cached prepared operations. CachePrepared replaces the whole map while it
+	// holds mu. The map itself never changes, so readers need no lock.
 	prepared atomic.Pointer[map[PreparedKey]Prepared]
 	mu       sync.Mutex
 	// preparedBytes is the estimated memory of the operations in the map.
@@ -200,8 +201,8 @@ func (d *Store) findByID(id string) (*Document, *gqlerror.Error) {
 	return nil, errcode.New(nil, errcode.UntrustedDocument, "there is no trusted document with this documentId: add the document to the server's manifest")
 }
 
-// findByHash returns a document by its hash or, for a trusted document, by its ID. If text is a new
-// document, findByHash registers it.
+// findByHash returns the document with the hash in name. For a trusted document, name can also be
+// its ID. If text is a document that is not registered yet, findByHash registers it.
 func (d *Store) findByHash(ctx context.Context, name, text string, hideSchema bool) (found *Document, work ProcessedNodes, err *gqlerror.Error) {
 	if trusted := d.trusted(name); trusted != nil {
 		if text != "" && text != trusted.Text {
@@ -299,8 +300,8 @@ func (d *Store) Parse(text string, hideSchema bool) *Document {
 	// The Document keeps substrings of text. If text is part of a larger string, such as a URL, the
 	// copy prevents the larger string from staying in memory.
 	text = strings.Clone(text)
-	// If there is no syntax tree to measure, the number of nodes is unknown, and this upper bound
-	// is used instead. Each node takes at least one token and two bytes of text.
+	// If the document cannot be parsed or has no operation, its nodes are not counted. This upper
+	// bound is used instead. Each node takes at least one token and two bytes of text.
 	unmeasured := ProcessedNodes{Parsed: min(len(text)/2, d.limits.Tokens)}
 	parsed, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, d.limits.Tokens)
 	if err != nil {

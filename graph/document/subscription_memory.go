@@ -6,8 +6,9 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 )
 
-// SubscriptionMemory limits the memory of all subscriptions' documents and variables. A shared
-// document is charged only once. SubscriptionMemory is safe for concurrent use.
+// SubscriptionMemory limits the memory of all subscriptions' documents and variables. If several
+// subscriptions use the same document, the memory of the document counts only once.
+// SubscriptionMemory is safe for concurrent use.
 type SubscriptionMemory struct {
 	pool    *admission.Pool
 	mu      sync.Mutex
@@ -28,8 +29,8 @@ func NewSubscriptionMemory(pool *admission.Pool) *SubscriptionMemory {
 	return &SubscriptionMemory{pool: pool, holders: map[*Document]*documentHolders{}}
 }
 
-// Reserve reserves memory for a new subscription of a caller. If the pool has no capacity for the
-// subscription, Reserve returns a refusal.
+// Reserve reserves memory for a new subscription of a caller. If too little memory is left for the
+// caller, Reserve reserves nothing and returns a refusal.
 func (h *SubscriptionMemory) Reserve(caller admission.Caller, d *Document, variables map[string]any) *admission.Refusal {
 	h.mu.Lock()
 	defer h.mu.Unlock()

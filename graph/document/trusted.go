@@ -35,8 +35,9 @@ func (t Trusted) OperationNames() []string {
 	return names
 }
 
-// loadTrusted parses and stores the trusted documents. An invalid document is stored with its
-// errors, so that clients receive them. onInvalid receives the first error.
+// loadTrusted parses and stores the trusted documents. An invalid document is also stored, so that
+// clients who request it receive its errors. For each invalid document, loadTrusted passes the
+// first error to onInvalid.
 func (d *Store) loadTrusted(documents []Trusted, onInvalid func(Trusted, Error)) {
 	for _, trusted := range documents {
 		hash := documentHash(sha256.Sum256([]byte(trusted.Text)))
@@ -56,8 +57,8 @@ func (d *Store) loadTrusted(documents []Trusted, onInvalid func(Trusted, Error))
 	}
 }
 
-// sha256Prefix is the prefix of a document ID that contains the hash of the document's text. The
-// GraphQL over HTTP specification defines such IDs in its appendix on persisted documents
+// sha256Prefix begins a document ID that consists of this prefix and the hash of the document's
+// text. The appendix on persisted documents in the GraphQL over HTTP specification defines such IDs
 // (https://github.com/graphql/graphql-over-http).
 const sha256Prefix = "sha256:"
 

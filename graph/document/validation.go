@@ -11,8 +11,8 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
-// validate validates a document. It also modifies the AST, so it must end before requests share the
-// document. It returns at most errcode.MaxErrors errors.
+// validate validates a document. It returns at most errcode.MaxErrors errors. Requests must not
+// share the document before validate returns, because validate modifies the AST.
 func validate(schema *ast.Schema, document *ast.QueryDocument, introspection, hideSchema bool, extra ...core.Rule) gqlerror.List {
 	errs := applyRules(schema, document, introspection, hideSchema, extra...)
 	if len(errs) == 0 {
@@ -25,16 +25,17 @@ func validate(schema *ast.Schema, document *ast.QueryDocument, introspection, hi
 	return errs
 }
 
-// clearVariableDefinitions removes the references from variables to definitions. In a shared
-// fragment, a reference can point to another operation's definition, with a wrong default value.
+// clearVariableDefinitions removes the variable definitions that gqlparser has stored at the uses
+// of variables. If several operations spread a fragment, the stored definition can belong to the
+// wrong operation. Its default value would then be wrong, too.
 func clearVariableDefinitions(schema *ast.Schema, document *ast.QueryDocument) {
 	events := &core.Events{}
 	events.OnValue(func(_ *core.Walker, v *ast.Value) { v.VariableDefinition = nil })
 	core.Walk(schema, document, events)
 }
 
-// errorLimitReached is the panic value that ends the validation after too many errors. The number
-// of errors is limited, because each error can take time.
+// errorLimitReached is the panic value that ends the validation after too many errors. Without a
+// limit, the validation of a document with many errors would take too long.
 type errorLimitReached struct{}
 
 func applyRules(schema *ast.Schema, document *ast.QueryDocument, introspection, hideSchema bool, extra ...core.Rule) (errs gqlerror.List) {

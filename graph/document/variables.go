@@ -65,8 +65,8 @@ func coerceVariables(schema *ast.Schema, operation *ast.OperationDefinition, val
 	return variables, nil
 }
 
-// nonNullUsesRule returns a rule that reports no errors. It adds each use of a nullable variable
-// where null is not allowed to d.nonNullUses.
+// nonNullUsesRule returns a rule that collects uses of nullable variables in d.nonNullUses. The
+// rule collects each use in a place where null is not allowed. It reports no errors.
 func (d *Document) nonNullUsesRule() core.Rule {
 	d.nonNullUses = map[*ast.OperationDefinition][]*ast.Value{}
 	return core.Rule{RuleFunc: func(events *core.Events, _ core.AddErrFunc) {

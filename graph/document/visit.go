@@ -7,14 +7,14 @@ import (
 )
 
 // FieldVisitor visits the fields of selection sets, including the fields in fragments, but not
-// nested selection sets. It visits a fragment at most twice (recordSpread).
+// nested selection sets. It visits a fragment at most twice, as recordSpread explains.
 type FieldVisitor struct {
 	// Field is called for each field. optional is true if the field depends on a variable in @skip
 	// or @include.
 	Field func(f *ast.Field, optional bool)
-	// EvaluateConditions evaluates @skip and @include. in is true if the directives include the
-	// selection. optional is true if the result depends on a variable. If EvaluateConditions is
-	// nil, every selection is included.
+	// EvaluateConditions evaluates @skip and @include. Its first result is true if the directives
+	// include the selection. Its second result is true if the first result depends on a variable.
+	// If EvaluateConditions is nil, every selection is included.
 	EvaluateConditions func(ast.DirectiveList) (in, optional bool)
 	// Satisfies contains names of types. A fragment with a type condition is visited only if its
 	// type is in Satisfies. If Satisfies is nil, all fragments are visited.
@@ -22,8 +22,8 @@ type FieldVisitor struct {
 	// Visited is the number of visited selections. Selections that @skip or @include excludes are
 	// counted, too.
 	Visited int
-	// optional contains the fragments with a spread that depends on a variable in @skip or
-	// @include. certain contains the fragments with any other spread.
+	// These are the names of the fragments in the recorded spreads. A spread in optional depends on
+	// a variable in @skip or @include. A spread in certain does not.
 	certain, optional []string
 }
 
@@ -57,8 +57,9 @@ func (v *FieldVisitor) evaluateDirectives(directives ast.DirectiveList) (in, opt
 	return v.EvaluateConditions(directives)
 }
 
-// recordSpread records a spread and reports whether to visit the fragment: at its first spread, and
-// at its first spread that is not optional.
+// recordSpread records a spread of a fragment and reports whether to visit the fragment. A fragment
+// is visited at its first spread. If this spread is optional, the fragment is visited again at its
+// first spread that is not optional.
 func (v *FieldVisitor) recordSpread(fragment string, optional bool) bool {
 	switch {
 	case slices.Contains(v.certain, fragment), optional && slices.Contains(v.optional, fragment):

@@ -126,8 +126,9 @@ func New(position *ast.Position, code, format string, args ...any) *gqlerror.Err
 // its execution.
 const MaxErrors = 20
 
-// Excerpt shortens a text for a message that quotes the client's input. If the text has more than
-// length bytes, Excerpt returns the first length bytes and "...".
+// Excerpt shortens a text for a message that quotes the client's input. The parameter length is the
+// maximum number of bytes. Excerpt cuts a longer text to this length, without a partial character
+// at the end, and appends "...".
 func Excerpt(text string, length int) string {
 	if len(text) <= length {
 		return text

@@ -83,8 +83,9 @@ func parseListChange[V, T any](c *Validator, parse func(*Validator, []V) []T, v 
 	return &parsed
 }
 
-// parseOmittable parses a field that clients can clear. If v is omitted, it returns nil. For null,
-// it returns a pointer to the zero value.
+// parseOmittable parses the new value of a field that clients can clear. If the client omitted the
+// value, parseOmittable returns nil. If the client sent null, it returns a pointer to the zero
+// value.
 func parseOmittable[V, T any](c *Validator, parse func(V) (T, error), v graphql.Omittable[*V], path ...string) *T {
 	if !v.IsSet() {
 		return nil
@@ -95,11 +96,12 @@ func parseOmittable[V, T any](c *Validator, parse func(V) (T, error), v graphql.
 
 func parseName(s string) (string, error) { return commerce.ParseName(s, commerce.MaxName) }
 
-// For each input field, the code generator uses the first of these functions that exists:
+// To parse an input field, the generated code calls a function with one of these names. The code
+// generator chooses the first name that exists:
 //
-//  1. for the command and the field, such as parseProductChangeUnitPrice
-//  2. for the record and the field, such as parseEmployeeName
-//  3. for the field, such as parseEmail
+//  1. the name for the command and the field, such as parseProductChangeUnitPrice
+//  2. the name for the record and the field, such as parseEmployeeName
+//  3. the name for the field, such as parseEmail
 //  4. parseName, if the field has the type String
 
 // parseSortableName validates a name by which clients can search or sort records. Unlike parseName,
@@ -260,8 +262,8 @@ func (in QuoteInput) Lines() ([]commerce.OrderLine, error) {
 	return lines, nil
 }
 
-// Quote passes valid order lines to the function price and returns the result. If the input is
-// invalid, the quote contains only the user errors.
+// Quote returns the quote that the function price computes for the order lines. If the input is
+// invalid, Quote does not call price, and the quote contains only the user errors.
 func (in QuoteInput) Quote(ctx context.Context, price func(context.Context, []commerce.OrderLine) (*commerce.Quote, error)) (*commerce.Quote, error) {
 	lines, err := in.Lines()
 	if err != nil {

@@ -31,8 +31,8 @@ func Begin(ctx context.Context, o Observer, text string) (context.Context, *Meas
 	return m.usage.NewContext(ctx), m
 }
 
-// BeginEvent starts a Measurement for one event of a subscription. For each event, the server
-// executes the subscription's operation. d is the document, and chosen is the operation.
+// BeginEvent starts a Measurement for one event of a subscription, or for an error that ends it. d
+// is the document, and chosen is the operation that the server executes for each event.
 func BeginEvent(ctx context.Context, o Observer, d *document.Document, chosen *ast.OperationDefinition) (context.Context, *Measurement) {
 	if o == nil {
 		return ctx, nil

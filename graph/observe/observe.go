@@ -15,17 +15,20 @@ type Observer interface {
 	// Observes reports whether to observe the operation with the given context. If it returns
 	// false, the executor does not call EndOperation for the operation.
 	Observes(ctx context.Context) bool
-	// BeginEvent is called for each event of a subscription, before the operation is executed for
-	// the event. It returns the context of the execution.
+	// BeginEvent is called for each event of a subscription, before the server executes the
+	// operation. It is also called if an error ends the subscription. It returns the context for
+	// the execution.
 	BeginEvent(ctx context.Context) context.Context
-	// EndOperation is called after each query and mutation, including refused ones, after the start
-	// of a subscription, and after each of its events.
+	// EndOperation is called after each query and each mutation, even if the server refused it. For
+	// a subscription, it is called after the start, after each event, and after an error that ends
+	// the subscription.
 	EndOperation(ctx context.Context, o Operation)
 }
 
 const (
-	// UntrustedName replaces the name of an operation without a name or without a trusted document.
-	// Otherwise, metrics could contain an unlimited number of names.
+	// UntrustedName replaces the name if the operation has no name, or if its document is not
+	// trusted. Clients can invent names in untrusted documents, so metrics could otherwise contain
+	// an unlimited number of names.
 	UntrustedName = "other"
 	// UnknownType is the type of an operation that the server could not find. For example, the
 	// request's document has a syntax error.
@@ -42,7 +45,8 @@ type Operation struct {
 	Name string
 	// Type is "query", "mutation", "subscription" or UnknownType.
 	Type string
-	// Event is true if the operation was executed for an event of a subscription.
+	// Event is true for the execution for an event of a subscription, and for an error that ends a
+	// subscription.
 	Event bool
 	// Codes contains the codes of all errors in the response.
 	Codes []string

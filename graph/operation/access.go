@@ -14,16 +14,18 @@ import (
 // AccessChecker checks whether a caller may use the fields of an operation. @access in the schema
 // declares the permission of a field.
 type AccessChecker struct {
-	// Policy grants permissions to roles. A role can have a permission only for the caller's own
-	// records. loaders.Viewer, change.Caller and authorizedSource then hide all other records.
+	// Policy grants permissions to roles. It can limit a permission to the caller's own records.
+	// loaders.Viewer, change.Caller and authorizedSource then hide all other records.
 	Policy commerce.Policy
-	// fields maps each field to its own or its type's permission. If both are missing in a root
-	// type, or in a type with another @access, undeclaredPermission is required.
+	// fields maps a field to the permission that its own @access declares, or else the @access of
+	// its type. If both are missing, the field requires undeclaredPermission. Except for root
+	// types, types without any @access are omitted.
 	fields map[*ast.FieldDefinition]commerce.Permission
 	// TypePermissions maps the name of a type to the permission that its @access declares.
 	TypePermissions map[string]commerce.Permission
-	// inputs maps each input field with @access to its permission. Only the permission of the
-	// mutation decides which records the caller may change.
+	// inputs maps each input field with @access to the permission that callers need to set it. The
+	// permission of the mutation, not of the input field, decides which records the caller may
+	// change.
 	inputs map[*ast.FieldDefinition]commerce.Permission
 	schema *ast.Schema
 	// introspection is true if introspection is enabled on the server.
@@ -104,8 +106,8 @@ func (a AccessChecker) HidesSchema(principal commerce.Principal) bool {
 	return !a.introspection || a.Policy.GrantForPrincipal(principal, commerce.PermissionIntrospect) == commerce.GrantNone
 }
 
-// Check returns an error for each selected field and input field that the caller may not use, at
-// most errcode.MaxErrors. variables must be coerced.
+// Check returns an error for each selected field and each input field that the caller may not use.
+// It returns at most errcode.MaxErrors errors. The variables must already be coerced.
 func (a AccessChecker) Check(principal commerce.Principal, operation *Prepared, variables map[string]any) gqlerror.List {
 	allowed := func(p commerce.Permission) bool {
 		return a.Policy.GrantForPrincipal(principal, p) != commerce.GrantNone

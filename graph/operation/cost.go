@@ -25,24 +25,25 @@ const (
 	// lineCost is the number of points for each order line in the input of a mutation or a quote.
 	// It covers the read of the line's product.
 	lineCost = 1
-	// plainListLength is the assumed maximum length of most lists that are not connections, such as
-	// phone numbers. costRuleOf assumes other lengths for some lists.
+	// plainListLength is the assumed maximum length of lists such as phone numbers. For connections
+	// and some other lists, costRuleOf uses other lengths.
 	plainListLength = commerce.MaxPhoneNumbers
 )
 
 // EntitiesField is the name of the Query field through which federation gateways look up entities.
 const EntitiesField = "_entities"
 
-// MaxRepresentations is the maximum number of entities that one _entities field can look up. If the
-// records of a page refer to entities, a gateway looks up all of them through one _entities field.
+// MaxRepresentations is the maximum number of entities that one _entities field can look up. If
+// each record of a page refers to entities, a gateway looks up the entities of all records through
+// one _entities field.
 const MaxRepresentations = 1000
 
 // MaxBatchKeys is the maximum number of keys for a field that looks up records by a list of keys,
 // such as productsBySku. One BatchGetItem request can read this many records.
 const MaxBatchKeys = 100
 
-// BatchArgument returns the argument that contains the list of keys, if a field looks up records by
-// a list of keys. For all other fields, it returns nil.
+// BatchArgument returns the argument that contains the list of keys. If the field does not look up
+// records by a list of keys, BatchArgument returns nil.
 func BatchArgument(f *ast.FieldDefinition) *ast.ArgumentDefinition {
 	if f.Type.Elem == nil || len(f.Arguments) != 1 || f.Arguments[0].Type.Elem == nil {
 		return nil
@@ -59,8 +60,8 @@ const (
 	// QuotedLine have at most commerce.MaxLines elements.
 	quoteType      = "Quote"
 	quotedLineType = "QuotedLine"
-	// priceChangedType is a user error that contains a list of QuotedLine. A payload contains it at
-	// most once, so the cost of the list counts only once.
+	// priceChangedType is the name of a user error type with a list of QuotedLine. A payload
+	// contains at most one such error, so the cost of this list counts only once.
 	priceChangedType = "PriceChanged"
 	// linesField is the input field that contains the lines of an order.
 	linesField = "items"
@@ -81,7 +82,8 @@ type CostCalculator struct {
 }
 
 // NewCostCalculator returns a CostCalculator for operations on the given schema. writeUnits returns
-// the maximum write units of a mutation's transaction, for an order with the given number of lines.
+// the maximum number of write units that the transaction of a mutation consumes. lines is the
+// number of lines of the order.
 func NewCostCalculator(schema *ast.Schema, limits document.Limits, writeUnits func(mutation string, lines int) float64) CostCalculator {
 	enums, lined := map[string]float64{}, map[string]bool{}
 	for name, d := range schema.Types {
@@ -103,8 +105,8 @@ func (c CostCalculator) Check(operation *ast.OperationDefinition, cost int) *gql
 	return errcode.New(operation.Position, document.LimitCodes.Cost, "the %s costs %d points, but the limit is %d: request smaller pages, fewer fields or fewer nested lists, because nested page sizes multiply", operation.Operation, cost, c.limit)
 }
 
-// costAmount is the cost of a field or a selection set. once is the part that counts only once.
-// perRecord is the part that counts for each record of the page that contains the field.
+// costAmount is the cost of a field or a selection set. The amount once counts only once. If the
+// field is inside a page or a quote, the amount perRecord counts for each record or line.
 type costAmount struct{ once, perRecord float64 }
 
 func (a costAmount) plus(b costAmount) costAmount {
@@ -129,8 +131,9 @@ const (
 	costPerElement costRuleKind = iota
 	// costPerPageRecord multiplies the cost of one record by the page size.
 	costPerPageRecord
-	// costScaledByParent applies to a list if the arguments of its parent determine its length. The
-	// parent's rule multiplies the element's cost by this length.
+	// costScaledByParent applies to a list inside a page or a quote, such as nodes. The arguments
+	// of the parent field determine the list's length. The parent's cost rule multiplies the cost
+	// of one element by this length.
 	costScaledByParent
 	// costPerKey multiplies the cost of the field's selection set by the number of keys that the
 	// field looks up.
@@ -139,8 +142,9 @@ const (
 	costPerQuoteLine
 )
 
-// costRuleOf returns the cost rule of a field. in is the field's position in an introspection
-// query. For all other fields, in is outsideIntrospection.
+// costRuleOf returns the cost rule of a field. The parameter in is the field's position in an
+// introspection query. If the field is not part of such a query, the position is
+// outsideIntrospection.
 func (c CostCalculator) costRuleOf(f *Field, in introspectionPosition) costRule {
 	p := costRule{kind: costPerElement, base: 1, elements: 1}
 	if len(f.Definition.Arguments) > 0 && c.hasLines[f.Definition.Arguments[0].Type.Name()] {
@@ -190,8 +194,8 @@ func listsRecords(f *ast.Field) bool {
 	return f.ObjectDefinition.Name == quoteType && f.Name == "lines" || (f.Name == "nodes" || f.Name == "edges") && f.ObjectDefinition.Fields.ForName("pageInfo") != nil
 }
 
-// Cost returns the maximum cost of an operation in points, never less than the number of response
-// values. The variables must already be coerced.
+// Cost returns the maximum cost of an operation in points. The cost is at least the number of
+// values in the response. The variables must already be coerced.
 func (p *Prepared) Cost(variables map[string]any) int {
 	const maxCost = 1 << 52                                                // nested page sizes can overflow an integer
 	return int(math.Round(min(p.Root.totalCost(variables).once, maxCost))) // average list lengths in introspection queries can be fractions
@@ -314,8 +318,8 @@ func (f *Field) maxLineCount(variables map[string]any) int {
 	return min(commerce.MaxLines, max(1, len(graphql.CoerceList(value))))
 }
 
-// MaxKeys returns the maximum number of keys that a field looks up, for all values of the
-// variables. If the field has no list of keys, it returns 0.
+// MaxKeys returns the maximum number of keys that a field looks up for any values of the variables.
+// For a quote, this is the number of order lines. For a field without a list of keys, it is 0.
 func (f *Field) MaxKeys() int {
 	if f.costRule.kind == costPerQuoteLine {
 		return f.maxLineCount(nil)

@@ -12,13 +12,14 @@ const (
 	// outsideIntrospection is the position of a field that is not part of an introspection query.
 	outsideIntrospection introspectionPosition = iota
 	positionSchema
-	// positionAllTypes, positionAllFields and positionAllDirectives are positions that apply to
-	// every type, field or directive. There, the average list length gives the exact cost.
+	// positionAllTypes, positionAllFields and positionAllDirectives are positions where the query
+	// visits every type, field or directive of the schema. The average list length therefore gives
+	// the exact total cost.
 	positionAllTypes
 	positionAllFields
 	positionAllDirectives
-	// positionElement is the position of a single type, field or argument. It can be any element of
-	// the schema, so the cost calculation assumes the maximum list lengths.
+	// positionElement is the position of a single type, field or argument. The cost calculation
+	// does not know which type, field or argument this is, so it assumes the maximum list lengths.
 	positionElement
 )
 

@@ -13,8 +13,9 @@ import (
 // package graph checks that no operation uses more than three times the resources that its points
 // pay for.
 const (
-	// CPUTimePerPoint is the processor time of one point, about the time of the smallest
-	// request. On other machines, tests use the time for gqlparser to parse 200 fields.
+	// CPUTimePerPoint is the processor time that one point pays for, measured on one machine. It is
+	// about the time of the smallest request. On other machines, tests replace it with the time
+	// that gqlparser needs to parse 200 fields.
 	CPUTimePerPoint = 50 * time.Microsecond
 	// BytesPerPoint is the number of bytes that one point pays for. It applies to the bytes of a
 	// client's request and to the bytes of the data in a response.
@@ -26,9 +27,9 @@ const (
 	// ParsedNodesPerPoint is the number of document nodes that the server parses for one point.
 	// This takes about CPUTimePerPoint.
 	ParsedNodesPerPoint = 50
-	// VisitedNodesPerPoint is the number of document nodes that the server visits for one point,
-	// after parsing. This takes about CPUTimePerPoint. The nodes of a fragment count once for each
-	// spread of the fragment.
+	// VisitedNodesPerPoint is the number of document nodes that the server visits for one point
+	// after it has parsed the document. This takes about CPUTimePerPoint. The nodes of a fragment
+	// count each time that the server visits the fragment.
 	VisitedNodesPerPoint = 250
 )
 

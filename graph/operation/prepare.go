@@ -19,8 +19,8 @@ import (
 	"github.com/ordergraph/ordergraph/graph/document"
 )
 
-// Prepared is an operation that is ready to execute, for one combination of @skip and @include
-// values. Requests share it: only ResponseBytes may change.
+// Prepared is an operation that is ready to execute. It applies to one combination of the values of
+// @skip and @include. Requests share a Prepared, so they may change only ResponseBytes.
 type Prepared struct {
 	Definition *ast.OperationDefinition
 	// Root contains the fields of all fragments, but not the fields that @skip or @include excludes.
@@ -31,8 +31,8 @@ type Prepared struct {
 	// permissions contains the permissions that the selected fields require. It also contains the
 	// permissions that input fields in the arguments can require.
 	permissions []commerce.Permission
-	// fields is the number of fields in the tree. If TooLarge is true, the operation has more than
-	// document.MaxExpandedNodes fields, and the tree is incomplete.
+	// fields is the number of fields in the tree. TooLarge is true if this number exceeds
+	// document.MaxExpandedNodes. The tree is then incomplete.
 	fields   int
 	TooLarge bool
 	// visited is the number of selections that Prepare has visited to build the tree.
@@ -142,8 +142,9 @@ func (f *Field) ArgumentsIn(varying []any) any {
 	return varying[f.slot]
 }
 
-// VariableArguments converts all arguments that contain variables or are invalid. Pass the result
-// to ArgumentsIn. It contains nil for each field with invalid arguments.
+// VariableArguments converts the arguments that Prepare could not convert, because they contain
+// variables or are invalid. For each field with invalid arguments, the result contains nil. Pass
+// the result to ArgumentsIn.
 func (p *Prepared) VariableArguments(ctx context.Context, generated any, variables map[string]any) []any {
 	if len(p.variableFields) == 0 {
 		return nil
@@ -158,7 +159,8 @@ func (p *Prepared) VariableArguments(ctx context.Context, generated any, variabl
 }
 
 // Prepare returns the prepared operation for the given variables, and caches it if the document's
-// memory limit allows. For a cached operation, work is zero.
+// memory limit allows. The result work counts the visited document nodes. For a cached operation,
+// it is zero.
 func (p *Preparer) Prepare(d *document.Document, operation *ast.OperationDefinition, variables map[string]any) (prepared *Prepared, work document.ProcessedNodes) {
 	key, cacheable := d.PreparedKey(operation, variables)
 	if cacheable {
@@ -191,8 +193,9 @@ func included(directives ast.DirectiveList, variables map[string]any) bool {
 	return true
 }
 
-// possiblyIncluded evaluates @skip and @include for unknown variables. in is false if a constant
-// condition excludes the selection. optional is true if a variable decides.
+// possiblyIncluded evaluates @skip and @include for unknown variables. Its first result is false if
+// a constant condition excludes the selection. Otherwise, its second result is true if a variable
+// decides.
 func possiblyIncluded(directives ast.DirectiveList) (in, optional bool) {
 	for _, d := range directives {
 		if d.Name != "skip" && d.Name != "include" {
@@ -261,8 +264,8 @@ type treeBuilder struct {
 	out        *Prepared
 }
 
-// mergedField combines all fields of a selection set that have the same response name. Field is the
-// first of them, and sets contains the selection sets of all of them.
+// mergedField combines the fields that have the same response name. Field is the first of these
+// fields. sets contains their nonempty selection sets.
 type mergedField struct {
 	*ast.Field
 	sets     []ast.SelectionSet
@@ -317,8 +320,9 @@ func (m *fieldMerger) merge(f *ast.Field, optional bool) {
 // Bytes returns the estimated memory of the prepared operation.
 func (p *Prepared) Bytes() int { return p.bytes }
 
-// These constants are estimated sizes in bytes. treeBytes includes the map entry of a prepared
-// operation in its document. TestPreparedMemoryEstimates in package graph checks the estimates.
+// These constants are estimated sizes in bytes. treeBytes is the size of a Prepared and of its
+// entry in the document's map of prepared operations. TestPreparedMemoryEstimates in package graph
+// checks the estimates.
 const (
 	treeBytes         = 640
 	selectionSetBytes = 112
@@ -326,8 +330,8 @@ const (
 	pointerBytes      = 8
 )
 
-// selectionSet merges selection sets and prepares the result for one object type. path is the path
-// of the object in the response.
+// selectionSet merges the given selection sets into one SelectionSet for an object type. path is
+// the path of the object in the response.
 func (b *treeBuilder) selectionSet(typ *ast.Definition, sets []ast.SelectionSet, path string, in introspectionPosition) *SelectionSet {
 	objectType := b.types(typ.Name)
 	m := fieldMerger{}
@@ -448,8 +452,9 @@ func (b *treeBuilder) addPermission(permission commerce.Permission) {
 	}
 }
 
-// readConstantArguments converts arguments without variables. Invalid arguments are left for the
-// execution, because their error must contain the path of the object.
+// readConstantArguments converts a field's arguments if they contain no variables. If they are
+// invalid, the execution reports the error later, because the error must contain the path in the
+// response.
 func (b *treeBuilder) readConstantArguments(f *Field) {
 	if !containsVariable(f.Arguments) {
 		if read, err := f.ReadArguments(context.Background(), b.generated, nil); err == nil {

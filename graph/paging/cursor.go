@@ -18,8 +18,9 @@ const (
 	// signatureSize is the size of the signature in a cursor in bytes. The signature is a truncated
 	// HMAC-SHA-256.
 	signatureSize = 12
-	// maxPositionBytes is the maximum size of a position. It leaves room for key prefixes and key
-	// conditions, because a sort key has at most 1,024 bytes.
+	// maxPositionBytes is the maximum size of a position. A DynamoDB sort key has at most 1,024
+	// bytes. The remaining bytes are for the key's prefix and for characters that key conditions
+	// append.
 	maxPositionBytes = 1000
 )
 
@@ -27,8 +28,8 @@ const (
 // keys.
 type CursorSigner struct{ keys *atomic.Pointer[cursorKeys] }
 
-// cursorKeys contains the keys for cursors. New cursors are signed with current. Cursors that were
-// signed with previous are still valid. If the key has never changed, previous is nil.
+// cursorKeys contains the keys for cursors. The key current signs new cursors. Cursors that the key
+// previous has signed are still valid. Until the first change of the key, previous is nil.
 type cursorKeys struct{ current, previous []byte }
 
 // NewCursorSigner returns a CursorSigner that signs with the given key. Servers with the same key
@@ -45,13 +46,13 @@ func (c CursorSigner) ChangeKey(key []byte) {
 	c.keys.Store(&cursorKeys{current: key, previous: c.keys.Load().current})
 }
 
-// CursorScope identifies the list of a cursor: its field, the ID of its parent record, and all
-// arguments except the page arguments.
+// CursorScope identifies the list to which a cursor belongs. It contains the list's field, the ID
+// of the parent record, and all arguments except the page arguments.
 type CursorScope struct {
 	cursors CursorSigner
 	field   string
-	// arguments contains the arguments of the list as text. If there are more than
-	// maxListArguments, the last element contains all remaining arguments.
+	// arguments contains the ID of the parent record, if any, and the list's arguments as text. If
+	// there are more values than maxListArguments, the last element contains all remaining values.
 	arguments     [maxListArguments]string
 	argumentCount int
 }
@@ -59,8 +60,8 @@ type CursorScope struct {
 // maxListArguments is the length of CursorScope.arguments.
 const maxListArguments = 2
 
-// ScopeOfList returns the scope of the list that a field returns for the given arguments. arguments
-// contains the values of these arguments as text.
+// ScopeOfList returns the scope of a list. The parameter field is the field that returns the list.
+// The parameter arguments contains the values of the field's arguments as text.
 func (c CursorSigner) ScopeOfList(field string, arguments ...string) CursorScope {
 	s := CursorScope{cursors: c, field: field}
 	for _, a := range arguments {

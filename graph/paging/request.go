@@ -11,9 +11,9 @@ import (
 	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
-// Arguments contains the arguments that choose a page of a list. Beyond reports which of the fields
-// hasNextPage and hasPreviousPage the query selects. For these fields, the server must check
-// whether there are more records.
+// Arguments contains the arguments that choose a page of a list. Beyond reports whether the query
+// selects hasNextPage or hasPreviousPage. For a selected field, the server must check whether the
+// list has more records in this direction.
 type Arguments struct {
 	First  *int32
 	After  *string
@@ -22,7 +22,7 @@ type Arguments struct {
 	Beyond operation.PageInfoSelection
 }
 
-// pageRequest returns the page request. Only this function decides the size of a page. If an
+// pageRequest converts the page arguments for the given list to a dynamo.PageRequest. If an
 // argument is invalid, it returns a commerce.InvalidError.
 func (p Arguments) pageRequest(list CursorScope) (dynamo.PageRequest, error) {
 	page := dynamo.PageRequest{Limit: operation.DefaultPageSize, DetectMore: p.Beyond.HasNextPage}
@@ -87,8 +87,8 @@ func (q *Request) reject(argument string, err error) {
 	}
 }
 
-// FilterPartition limits the list to one partition, such as the products of a category. If no
-// partition key can contain the text, the list is empty.
+// FilterPartition limits the list to one partition, such as the products of a category. If
+// commerce.ParseSearchText rejects the text, no record can match, so the list is empty.
 func (q *Request) FilterPartition(text string) {
 	text, err := commerce.ParseSearchText(text, maxFilterBytes)
 	if err != nil {
@@ -109,7 +109,7 @@ func (q *Request) FilterOptionalPartition(text *string) bool {
 }
 
 // Prefix limits a list to names that begin with a text. Case is ignored. If the text is nil or
-// empty, Prefix returns false.
+// empty, Prefix does nothing and returns false.
 func (q *Request) Prefix(text *string) bool {
 	if text == nil || *text == "" {
 		return false
@@ -132,8 +132,9 @@ func (q *Request) FilterStatus(argument string, status commerce.Status) {
 	q.addStatuses(dynamo.NewStatusSet(status))
 }
 
-// FilterStatuses limits a list to orders with the given statuses. nil means no limit, but an empty
-// slice means no orders. Both return false.
+// FilterStatuses limits a list to orders with the given statuses. It returns true if there is at
+// least one status. If statuses is nil, the list is not limited. If statuses is empty but not nil,
+// the list is empty.
 func (q *Request) FilterStatuses(statuses []commerce.Status) bool {
 	q.empty = q.empty || statuses != nil && len(statuses) == 0
 	q.addStatuses(dynamo.NewStatusSet(statuses...))
@@ -145,8 +146,8 @@ func (q *Request) addStatuses(set dynamo.StatusSet) {
 	q.Scope.addArgument(strconv.Itoa(int(set)))
 }
 
-// FilterTimeRange limits a list to orders that were placed in a time range. If r is nil, or has
-// neither start nor end, it returns false.
+// FilterTimeRange limits a list to orders that were placed in a time range. It returns true if the
+// range has a start or an end. If r is nil, the list is not limited.
 func (q *Request) FilterTimeRange(argument string, r *commerce.TimeRange) bool {
 	var times commerce.TimeRange
 	if r != nil {
@@ -170,8 +171,8 @@ func timeText(t time.Time) string {
 	return t.Format(time.RFC3339Nano)
 }
 
-// FilterDateRange limits a list to employees who were hired in a date range. If r is nil, or has
-// neither start nor end, it returns false.
+// FilterDateRange limits a list to employees who were hired in a date range. It returns true if the
+// range has a start or an end. If r is nil, the list is not limited.
 func (q *Request) FilterDateRange(argument string, r *commerce.DateRange) bool {
 	var days commerce.DateRange
 	if r != nil {
@@ -186,8 +187,8 @@ func (q *Request) FilterDateRange(argument string, r *commerce.DateRange) bool {
 	return days != (commerce.DateRange{})
 }
 
-// SetPage sets the page of the list. Call it after the methods for all other arguments, because a
-// cursor is valid only for a list with the same arguments.
+// SetPage sets the page of the list. Call SetPage last, because it checks that the cursors were
+// created with the same values of all other arguments.
 func (q *Request) SetPage(p Arguments) {
 	if q.Err == nil {
 		q.Key.Page, q.Err = p.pageRequest(q.Scope)

@@ -46,8 +46,8 @@ func (o *Options) SettingDefinitions() []setting.Setting {
 // bucket.
 const maxBuckets = 1 << 16
 
-// unitsPerPoint is the number of units in one point. Buckets count in these small units, because a
-// bucket then regains a whole number of units in each nanosecond.
+// unitsPerPoint is the number of units in one point: a unit is a billionth of a point. A bucket
+// that regains n points per second regains exactly n units per nanosecond.
 const unitsPerPoint = int64(time.Second)
 
 // Limiter contains the token buckets of all principals. It is safe for concurrent use. A nil
@@ -65,9 +65,9 @@ type bucket struct {
 	balance int64
 	// updatedAt is the time of the last update of balance.
 	updatedAt time.Time
-	// turn is a semaphore for the principal's subscription events. Of all events that wait for points,
-	// only the event that holds the semaphore sleeps in Wait. Until the first event waits, turn is
-	// nil.
+	// turn is a semaphore that lets only one subscription event of the principal sleep until the
+	// bucket has enough points. Other events wait for the semaphore. Until an event has to wait, turn
+	// is nil.
 	turn chan struct{}
 }
 
@@ -121,8 +121,9 @@ func (r *Limiter) withBucket(principal string, do func(*bucket)) {
 // capacity returns the capacity of a bucket in units.
 func (r *Limiter) capacity() int64 { return int64(r.Burst) * unitsPerPoint }
 
-// Take takes points from a principal's bucket. If there are too few, wait is the time until a retry
-// can pay points+paid. points must not exceed the capacity.
+// Take takes points from a principal's bucket. If there are too few, Take takes none, and ok is
+// false. A retry must pay the points in paid again, so wait is the time until the bucket contains
+// points+paid. points must not exceed the capacity.
 func (r *Limiter) Take(principal string, points, paid int) (wait time.Duration, ok bool) {
 	if r == nil {
 		return 0, true

@@ -17,8 +17,9 @@ import (
 // amount.
 const MinRequestCost = 1
 
-// Charge takes MinRequestCost+more points, but at most the capacity of the bucket. If there are too
-// few, wait is the time until there are enough.
+// Charge takes MinRequestCost+more points, but at most the capacity of the bucket, and returns
+// their number in paid. If the bucket has fewer points, Charge takes none, and wait is the time
+// until it has enough.
 func (r *Limiter) Charge(principal string, more int) (paid int, wait time.Duration) {
 	if r == nil {
 		return 0, 0
@@ -38,8 +39,8 @@ type Reservation struct {
 	requested, paid int
 }
 
-// Reserve takes cost minus paid points. If the bucket has too few points, wait is the time until a
-// retry can succeed.
+// Reserve takes the points of an operation that the client has not yet paid: cost minus paid. If
+// the bucket has too few points, wait is the time until a retry can succeed.
 func (r *Limiter) Reserve(principal string, cost, paid int) (reservation *Reservation, wait time.Duration) {
 	if r == nil {
 		return nil, 0

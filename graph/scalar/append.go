@@ -32,8 +32,8 @@ func AppendInt32(b []byte, i int32) []byte { return strconv.AppendInt(b, int64(i
 // AppendBoolean appends a Boolean.
 func AppendBoolean(b []byte, v bool) []byte { return strconv.AppendBool(b, v) }
 
-// AppendText appends a JSON string. The function text appends the content of the string without
-// quotes. It must not append characters that JSON requires to be escaped.
+// AppendText appends a JSON string. The parameter text is a function that appends the content
+// without quotes. The content must not contain characters that JSON requires to be escaped.
 func AppendText(b []byte, text func([]byte) []byte) []byte {
 	b = append(b, '"')
 	b = text(b)

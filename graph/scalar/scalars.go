@@ -14,7 +14,7 @@ import (
 )
 
 // dateTimeLayout is the layout of a DateTime in responses: RFC 3339 in UTC, with milliseconds. The
-// time in an order ID also has milliseconds.
+// time in an order ID has the same precision.
 const dateTimeLayout = "2006-01-02T15:04:05.000Z"
 
 // MarshalDateTime marshals a DateTime.
@@ -24,8 +24,8 @@ func MarshalDateTime(t time.Time) graphql.Marshaler {
 	})
 }
 
-// UnmarshalDateTime unmarshals a DateTime in RFC 3339 format. For null, it returns the zero time.
-// For any other value, it returns a commerce.InvalidError.
+// UnmarshalDateTime converts a string in RFC 3339 format to a time. null becomes the zero time. All
+// other values cause a commerce.InvalidError.
 func UnmarshalDateTime(v any) (time.Time, error) {
 	return unmarshalTime(v, "a date with a time", "2026-02-01T09:30:00Z", func(s string) (time.Time, error) {
 		t, err := time.Parse(time.RFC3339Nano, s)
@@ -33,8 +33,8 @@ func UnmarshalDateTime(v any) (time.Time, error) {
 	})
 }
 
-// unmarshalTime parses a date or a time. noun and form appear in error messages, so noun must not
-// be the name of a GraphQL type.
+// unmarshalTime parses a date or a time. noun and form appear in error messages. noun must not be
+// the name of a GraphQL type, because some callers must not see the schema.
 func unmarshalTime[T any](v any, noun, form string, parse func(string) (T, error)) (T, error) {
 	var zero T
 	if v == nil {
@@ -51,8 +51,8 @@ func unmarshalTime[T any](v any, noun, form string, parse func(string) (T, error
 // MarshalDate marshals a Date.
 func MarshalDate(d commerce.Date) graphql.Marshaler { return graphql.MarshalString(string(d)) }
 
-// UnmarshalDate unmarshals a Date of the form 2026-02-01. For null, it returns the empty date. For
-// any other value, it returns a commerce.InvalidError.
+// UnmarshalDate converts a string of the form 2026-02-01 to a date. null becomes the empty date.
+// All other values cause a commerce.InvalidError.
 func UnmarshalDate(v any) (commerce.Date, error) {
 	return unmarshalTime(v, "a date", "2026-02-01", commerce.ParseDate)
 }
@@ -60,8 +60,9 @@ func UnmarshalDate(v any) (commerce.Date, error) {
 // MarshalDecimal marshals a Decimal.
 func MarshalDecimal(s string) graphql.Marshaler { return graphql.MarshalString(s) }
 
-// UnmarshalDecimal unmarshals a Decimal from a string or a number. A float64 keeps all 15 digits of
-// a price. For other types, it returns a commerce.InvalidError.
+// UnmarshalDecimal converts a string or a number to the text of a decimal number. A float64 is
+// precise enough, because a price has at most 15 digits. All other types cause a
+// commerce.InvalidError.
 func UnmarshalDecimal(v any) (string, error) {
 	switch v := v.(type) {
 	case string:

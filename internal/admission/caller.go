@@ -7,8 +7,8 @@ import "context"
 type Caller struct {
 	// Key identifies the caller.
 	Key string
-	// Anonymous is true if the caller has no verified token. Key is then a network address. All
-	// anonymous callers together can use at most half of a pool.
+	// If Anonymous is true, the caller has no verified token, and Key contains its network address.
+	// All anonymous callers together can use at most half of a pool.
 	Anonymous bool
 	// Weight multiplies the caller's share of a pool. 0 means 1.
 	Weight int

@@ -7,9 +7,8 @@ import "net/netip"
 // (https://www.rfc-editor.org/rfc/rfc6177).
 const ipv6NetworkBits = 64
 
-// Network returns the network of a client, which is its IPv4 address or the prefix of its IPv6
-// address. remote is the client's address and port. If remote is malformed, Network returns an
-// empty string.
+// Network returns the IPv4 address of a client, or the network prefix of its IPv6 address. remote
+// is the client's address and port. If remote is malformed, Network returns an empty string.
 func Network(remote string) string {
 	addrPort, err := netip.ParseAddrPort(remote)
 	if err != nil {

@@ -6,8 +6,9 @@ import (
 	"sync"
 )
 
-// shareFactor limits the capacity of each caller to shareFactor times the capacity that is still
-// free. A single caller can therefore use seven eighths of a pool.
+// shareFactor limits the capacity of each caller. A caller with weight 1 can use at most
+// shareFactor times the capacity that is still free. Without other callers, this is seven eighths
+// of a pool.
 //
 // Source: A. Choudhury and E. Hahne, "Dynamic queue length thresholds for shared-memory packet
 // switches", IEEE/ACM Transactions on Networking 6, 1998.
@@ -32,15 +33,14 @@ type Pool struct {
 	// caller uses.
 	used, usedByAnonymous int64
 	usedByKey             map[string]int64
-	// waiting is a heap with one queue for each caller that waits for capacity. queues maps the
-	// caller's Key to the same queue.
+	// waiting is a heap with one queue for each caller that waits for capacity. queues maps the Key of
+	// each of these callers to the caller's queue.
 	waiting queueHeap
 	queues  map[string]*callerQueue
 	// grants counts how often the pool has granted capacity to a waiting caller.
 	grants uint64
-	// fullRefusals and shareRefusals count the failed calls of TryAcquire. fullRefusals counts
-	// those that failed because the pool was exhausted. shareRefusals counts those that failed
-	// because only the caller's share was exhausted.
+	// fullRefusals is the number of calls of TryAcquire that failed because the pool was exhausted.
+	// shareRefusals is the number of calls that failed because only the caller's share was exhausted.
 	fullRefusals, shareRefusals uint64
 }
 
@@ -83,8 +83,9 @@ func (p *Pool) Release(c Caller, n int) {
 	p.grantWaiting()
 }
 
-// countedUnits returns the number of units that the pool counts for a request of n units. Minimum
-// and the pool's size limit this number.
+// countedUnits returns the number of units that the pool counts for a request of n units. The
+// number is at least Minimum, but at most the size of the pool. For an anonymous caller, the
+// maximum is half the size, or 1 if the size is 1.
 func (p *Pool) countedUnits(c Caller, n int) int64 {
 	maximum := p.size
 	if c.Anonymous {
@@ -164,8 +165,8 @@ func (p *Pool) Waiting() int {
 	return len(p.waiting)
 }
 
-// Refusals returns how many calls of TryAcquire have failed. full counts those that failed because
-// the pool was exhausted. share counts those that failed because only the caller's share was
+// Refusals returns how many calls of TryAcquire have failed. full is the number of failures because
+// the pool was exhausted. share is the number of failures because only the caller's share was
 // exhausted.
 func (p *Pool) Refusals() (full, share uint64) {
 	p.mu.Lock()
@@ -217,15 +218,16 @@ func (p *Pool) addUsage(c Caller, part int64) {
 	}
 }
 
-// grantWaiting grants capacity to waiting callers. It skips a caller whose share is exhausted. If
-// the pool has too little capacity, grantWaiting also skips anonymous callers.
+// grantWaiting grants capacity to waiting callers. It skips callers whose share is exhausted, and
+// anonymous callers that need more capacity than is available. If any other caller needs more than
+// is available, grantWaiting stops.
 func (p *Pool) grantWaiting() {
 	var passed []*callerQueue
 	for len(p.waiting) > 0 {
 		q := p.waiting[0]
 		w := q.waiters[0]
-		// If the pool has too little capacity for a caller that is not anonymous, stop. Otherwise,
-		// smaller requests of other callers could make this caller wait forever.
+		// If a caller that is not anonymous needs more capacity than is available, grant nothing more. If
+		// callers with smaller requests went first, this caller could wait forever.
 		if refused := p.refusal(q.caller, w.amount); refused == &p.full && !q.caller.Anonymous {
 			break
 		} else if refused != nil {
@@ -261,8 +263,9 @@ type callerQueue struct {
 	pool    *Pool
 	caller  Caller
 	waiters []*waiter
-	// lastGrant is the value of Pool.grants when the pool last granted capacity to the caller.
-	// index is the index of this queue in Pool.waiting.
+	// lastGrant is the value of Pool.grants when a request in this queue last received capacity. Until
+	// then, it is the value when the queue was created. index is the index of this queue in
+	// Pool.waiting.
 	lastGrant uint64
 	index     int
 }

@@ -31,7 +31,7 @@ const (
 )
 
 // PoolDeclaration declares a pool. The pool's setting, its error messages and its row in
-// docs/limits.md derive from the declaration. The tests of the pool's shares also derive from it.
+// docs/limits.md derive from the declaration.
 type PoolDeclaration struct {
 	// Name is the name of the pool in error messages and in the docs.
 	Name string
@@ -50,8 +50,8 @@ type PoolDeclaration struct {
 	derive  func(Sizes) int
 	// Size is the capacity that all callers can use together.
 	Size int
-	// If a request is for at most UncountedUpTo units, the pool does not count the request. If a
-	// larger request is for less than Minimum units, the pool counts Minimum units.
+	// The pool ignores a request for at most UncountedUpTo units. Any other request counts as at least
+	// Minimum units.
 	UncountedUpTo, Minimum int
 	// If Waits is true, requests wait until the pool has capacity. If Waits is false, they are
 	// refused.

@@ -113,8 +113,8 @@ type Options struct {
 	RefreshOnUse bool
 	// Now is the clock. If it is nil, New uses time.Now.
 	Now func() time.Time
-	// AfterFunc calls f in its own goroutine after the duration d. The function stop cancels the call.
-	// If AfterFunc is nil, New uses time.AfterFunc.
+	// AfterFunc calls f in its own goroutine after the duration d. The function stop cancels the call,
+	// and reports whether it was still pending. If AfterFunc is nil, New uses time.AfterFunc.
 	AfterFunc func(d time.Duration, f func()) (stop func() bool)
 }
 
@@ -198,8 +198,9 @@ func New(ctx context.Context, opts Options) (*Authenticator, error) {
 	return a, nil
 }
 
-// ChangeSecret replaces the secret that signs tokens. The new secret must have at least
-// MinSecretBytes bytes. Tokens with the previous secret are then no longer valid.
+// ChangeSecret replaces the secret that the issuer and the server share. The new secret must have
+// at least MinSecretBytes bytes. Tokens that were signed with the previous secret are then no
+// longer valid.
 func (a *Authenticator) ChangeSecret(key []byte) {
 	if s, ok := a.keys.(*sharedSecret); ok {
 		s.key.Store(&key)
@@ -278,8 +279,9 @@ func (a *Authenticator) verify(ctx context.Context, token string) ([]byte, *veri
 	if len(keys) == 0 {
 		return nil, nil, newUnauthenticated("no key matches its key ID and algorithm")
 	}
-	// If the cache contains the token, do not verify its signature again. A valid token therefore does
-	// not wait while other clients send forged tokens. Authenticate still checks the claims.
+	// If the cache contains the token, do not verify its signature again. A token in the cache
+	// therefore does not wait while other clients send forged tokens. Authenticate still checks the
+	// claims.
 	id := sha256.Sum256([]byte(token))
 	if known, ok := a.verifiedTokens.Get(id); ok && slices.ContainsFunc(keys, known.matchesKey) {
 		return signed.UnsafePayloadWithoutVerification(), known, nil

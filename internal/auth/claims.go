@@ -76,8 +76,9 @@ func roleFromClaim(claim json.RawMessage) (commerce.Role, bool) {
 	return found, found != 0
 }
 
-// principalID returns a hash that identifies the holder of a token. A subject is unique only within
-// its issuer, and one subject can act for several customers.
+// principalID returns a hash that identifies the holder of a token. The hash includes the issuer,
+// because two issuers can use the same subject. It includes the customer, because one subject can
+// act for several customers.
 func principalID(issuer, subject string, customer commerce.CustomerID) string {
 	h := sha256.New()
 	// Hash the lengths, too. Otherwise, "ab" and "c" would have the same hash as "a" and "bc".
@@ -90,8 +91,8 @@ func principalID(issuer, subject string, customer commerce.CustomerID) string {
 // hashedNamePrefix is the prefix of a name that actorName has derived from the hash of a subject.
 const hashedNamePrefix = "sha256:"
 
-// actorName returns the name that an order's events show for the holder of a token. If the subject
-// is a valid name, actorName returns the subject. Otherwise, it returns a hash.
+// actorName returns the name of a token's holder in the events of orders. If the subject is a valid
+// name, this is the subject. Otherwise, it is a hash of the subject.
 func actorName(subject string) string {
 	// An issuer can choose any subject of up to 255 characters. See
 	// https://openid.net/specs/openid-connect-core-1_0.html#IDToken.

@@ -30,8 +30,8 @@ const (
 	// maxCachedCustomers is the maximum number of customers in the cache.
 	maxCachedCustomers = 10_000
 	// existsTTL is how long the cache reports that a customer exists. The server closes a deleted
-	// customer's connections within existsTTL plus recheckInterval. docs/authentication.md promises
-	// one minute.
+	// customer's connections within existsTTL plus recheckInterval. The sum must be less than the
+	// minute that docs/authentication.md promises.
 	existsTTL = 30 * time.Second
 	// missingTTL is how long the cache reports that a customer does not exist. It is short, because a
 	// new customer's record may be created shortly after the customer's first token.

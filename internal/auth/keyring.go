@@ -23,8 +23,8 @@ type keyring struct {
 	// refreshes keys that are older than source.refreshInterval.
 	refreshOnUse bool
 
-	// keys points to the current keys. refresh replaces the pointer only if the new keys differ, so a
-	// new pointer means that the keys have changed.
+	// keys points to the current keys. refresh replaces the pointer only if the new keys differ from
+	// the current keys. A new pointer therefore means that the keys have changed.
 	keys atomic.Pointer[keyset]
 	// lastAttempt is the time of the last attempt to read the keys, in nanoseconds since 1970.
 	lastAttempt atomic.Int64
@@ -33,7 +33,8 @@ type keyring struct {
 }
 
 // find returns the keys that can verify a token. If the key ID is unknown, find first refreshes the
-// keys. If refreshOnUse is set, find also refreshes old keys.
+// keys. If refreshOnUse is true, find also refreshes keys that are older than
+// source.refreshInterval.
 func (r *keyring) find(kid string, algorithm jose.SignatureAlgorithm) []any {
 	keys, known := r.keys.Load().find(kid, algorithm)
 	fresh := !r.refreshOnUse || r.wasReadWithin(r.source.refreshInterval)

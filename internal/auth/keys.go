@@ -41,8 +41,9 @@ func (s *sharedSecret) cached(kid string, algorithm jose.SignatureAlgorithm) []a
 type publicKey struct {
 	id     string
 	public any
-	// algorithms are the algorithms that the key may be used with. This list rejects a forged token
-	// that has an HMAC signature, with the text of an RSA public key as the secret.
+	// algorithms are the algorithms that the key may be used with. HMAC is never one of them.
+	// Otherwise, an attacker could sign a token with HMAC and use the text of a public key as the
+	// secret.
 	algorithms []jose.SignatureAlgorithm
 }
 
@@ -50,7 +51,8 @@ type publicKey struct {
 type keyset []publicKey
 
 // find returns the keys that can verify a token. known reports whether a key has the token's kid.
-// If kid is empty, find returns a key only if exactly one key supports the algorithm.
+// If kid is empty, known is true. If several keys then support the algorithm, find returns none of
+// them.
 func (s keyset) find(kid string, algorithm jose.SignatureAlgorithm) (matching []any, known bool) {
 	for _, k := range s {
 		if kid != "" && k.id != kid {

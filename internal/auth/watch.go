@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// recheckInterval is the interval between two checks of an open connection's token. Few checks read
-// the store, because the customer's existence is cached for existsTTL.
+// recheckInterval is the interval between two checks of an open connection's token. Usually, at
+// most every second check reads the store, because the customer's existence is cached for
+// existsTTL.
 const recheckInterval = 15 * time.Second
 
 // Watch calls onInvalid once, in its own goroutine, when the token expires, its key is removed or

@@ -33,8 +33,9 @@ const (
 // Object is a JSON object.
 type Object = map[string]any
 
-// Claims returns the claims of a token that expires one hour after now. Members of others replace
-// the default claims. A nil value removes the claim.
+// Claims returns the claims of a token that expires one hour after now. The claims in the parameter
+// others replace default claims with the same name. If a value in others is nil, Claims omits the
+// claim.
 func Claims(now time.Time, others Object) Object {
 	return override(Object{"iss": Issuer, "aud": Audience, "sub": "user-1", "exp": now.Add(time.Hour).Unix(), "iat": now.Unix(), "role": "ADMIN"}, others)
 }
@@ -72,8 +73,8 @@ func NewKey(t testing.TB, id, algorithm string) Key {
 	return Key{id, algorithm, private}
 }
 
-// JWK returns the public key as a JSON Web Key. A member of others replaces the default member with
-// the same name. If a value in others is nil, JWK omits the member.
+// JWK returns the public key as a JSON Web Key. The members of the parameter others replace default
+// members with the same name. If a value in others is nil, JWK omits the member.
 func (k Key) JWK(t testing.TB, others Object) Object {
 	t.Helper()
 	jwk := Object{"kid": k.ID, "alg": k.Algorithm, "use": "sig"}
@@ -99,8 +100,9 @@ func JWKS(t testing.TB, jwks ...Object) []byte {
 	return encode(t, Object{"keys": jwks})
 }
 
-// Token returns a signed token. claims is an Object, or a []byte with the exact payload. Members of
-// header replace the default members. A nil value removes the member.
+// Token returns a signed token. claims is an Object, or a []byte with the exact payload. The
+// members of the parameter header replace default members of the token's header. If a value in
+// header is nil, Token omits the member.
 func (k Key) Token(t testing.TB, claims any, header Object) string {
 	t.Helper()
 	payload, raw := claims.([]byte)
@@ -110,7 +112,7 @@ func (k Key) Token(t testing.TB, claims any, header Object) string {
 	return AssembleToken(encode(t, override(Object{"alg": k.Algorithm, "kid": k.ID, "typ": "JWT"}, header)), payload, func(input []byte) []byte { return k.sign(t, input) })
 }
 
-// AssembleToken returns a token with the given header and payload, which need not be valid. The
+// AssembleToken returns a token with the given header and payload, and does not validate them. The
 // function sign must return the signature of its input.
 func AssembleToken(header, payload []byte, sign func(input []byte) []byte) string {
 	input := base64URL(header) + "." + base64URL(payload)

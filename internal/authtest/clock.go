@@ -70,8 +70,9 @@ func (c *Clock) Advance(d time.Duration) {
 	}
 }
 
-// nextTimer removes and returns the first timer that is due by the time until. It also advances the
-// clock to the timer's due time. If no timer is due, it advances the clock to until.
+// nextTimer removes and returns the earliest timer, and advances the clock to the timer's due time.
+// If all timers are due later than the parameter until, the clock advances to until, and the result
+// is nil.
 func (c *Clock) nextTimer(until time.Time) *timer {
 	c.mu.Lock()
 	defer c.mu.Unlock()

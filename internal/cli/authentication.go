@@ -14,8 +14,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/server"
 )
 
-// checkServeConfig checks the settings that only the server requires. For a DynamoDB table,
-// ORDERGRAPH_AUTH must be set. Otherwise, the table could be open to everyone by mistake.
+// checkServeConfig checks the settings that only the server requires. With a DynamoDB table,
+// ORDERGRAPH_AUTH must be set, so that the table is not open to everyone by mistake.
 func checkServeConfig(cfg config.Config) error {
 	switch {
 	case cfg.Auth == "":
@@ -28,9 +28,9 @@ func checkServeConfig(cfg config.Config) error {
 	return nil
 }
 
-// If ORDERGRAPH_AUTH is jwt, configureAuth configures the server to verify tokens. The server
-// refreshes the public keys that verify tokens (JWKS) until ctx ends. If the keys cannot be read,
-// configureAuth returns an error.
+// configureAuth configures the server to verify tokens if ORDERGRAPH_AUTH is jwt. If the keys come
+// from a JWKS, the server refreshes them until ctx ends. If the keys cannot be read, configureAuth
+// returns an error.
 func configureAuth(ctx context.Context, cfg config.Config, opts *server.Options, env Environment) error {
 	if cfg.Auth != config.AuthJWT {
 		return nil

@@ -14,8 +14,9 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/repair"
 )
 
-// exitIncomplete is the exit status of the command check if it was stopped or could not verify some
-// records. If it was not stopped and inconsistencies remain, exitFailed takes precedence.
+// exitIncomplete is the exit status of the command check if the check did not finish. If it
+// finished and unrepaired inconsistencies remain, the status is exitFailed. If none remain but some
+// records are unverified, the status is exitIncomplete.
 const exitIncomplete = 3
 
 // Higher numbers would leave too little of the table's capacity for the servers.
@@ -198,8 +199,8 @@ func (t *checkTextOutput) writeSummary(s check.Summary, complete bool) {
 	fmt.Fprintln(t.w, t.outcomeLine(s, complete))
 }
 
-// outcomeLine returns the last line of the output. It contains the number of remaining
-// inconsistencies, and describes what to do about them.
+// outcomeLine returns the last line of the output, such as the number of remaining inconsistencies.
+// complete reports whether the check read the whole table.
 func (t *checkTextOutput) outcomeLine(s check.Summary, complete bool) string {
 	left := s.UnrepairedCount()
 	byRepair := left - s.ByHand

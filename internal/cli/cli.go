@@ -40,18 +40,19 @@ type Environment struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	// Getenv returns the value of an environment variable. Environ returns all variables in the form
-	// NAME=value. If Environ is nil, misspelled names are not detected.
+	// NAME=value. If Environ is nil, there are no warnings about misspelled variables.
 	Getenv  func(string) string
 	Environ func() []string
 	// OnListening, if not nil, is called with the server's address when the server accepts
 	// connections.
 	OnListening func(net.Addr)
-	// AfterFunc calls f in its own goroutine after the duration d. Commands use AfterFunc for periodic
-	// work, such as reading the files of secrets again. If AfterFunc is nil, they use time.AfterFunc.
+	// AfterFunc calls f in its own goroutine after the duration d. The function stop cancels the call,
+	// and reports whether it was still pending. Commands use AfterFunc for periodic work, such as
+	// reading files with secrets again. If AfterFunc is nil, they use time.AfterFunc.
 	AfterFunc func(d time.Duration, f func()) (stop func() bool)
 
-	// closers contains a function for each store that a command has opened. The function closes the
-	// store, and run calls it when the command has ended.
+	// closers contains one function for each store that the command has opened. When the command has
+	// ended, run calls these functions to close the stores.
 	closers *[]func() error
 	// flags maps the name of a setting's environment variable to the value of the setting's flag.
 	flags map[string]string
@@ -140,8 +141,8 @@ func run(ctx context.Context, args []string, env Environment) error {
 
 func isHelpFlag(arg string) bool { return arg == "-h" || arg == "-help" || arg == "--help" }
 
-// parseArgs parses the arguments of a command. All flags must precede the other arguments, which
-// parseArgs stores in words. The parameter most is the maximum number of these other arguments.
+// parseArgs parses the arguments of a command. All flags must come first. parseArgs stores the
+// arguments after the flags in words. The parameter most is the maximum number of these arguments.
 func parseArgs(command string, args []string, most int, define func(*flag.FlagSet), words *[]string) error {
 	set := flag.NewFlagSet(command, flag.ContinueOnError)
 	if define != nil {
@@ -247,8 +248,8 @@ func describeError(err error, getenv func(string) string) string {
 	}
 }
 
-// rootMessage returns the message of DynamoDB or of the network that an error wraps. If the error
-// wraps neither, rootMessage returns the error's own message.
+// rootMessage returns the message of the DynamoDB error or network error inside err. If err
+// contains neither, rootMessage returns the message of err.
 func rootMessage(err error) string {
 	if errors.Is(err, table.ErrNotDynamoDB) {
 		return "the endpoint is not DynamoDB"
@@ -389,8 +390,8 @@ func newLog(cfg config.Config, env Environment) *slog.Logger {
 	return log
 }
 
-// newHandler returns a server's HTTP handler and complete options. serving contains the options
-// that do not come from cfg. The handler refreshes the JWKS until ctx ends.
+// newHandler returns the HTTP handler and the options of a server. To get these options, it adds
+// the settings in cfg to serving. The handler refreshes the JWKS until ctx ends.
 func newHandler(ctx context.Context, cfg config.Config, serving server.Options, m *metrics, env Environment) (http.Handler, server.Options, error) {
 	serving.Origins, serving.Hosts, serving.Limits, serving.Weights = cfg.Origins, cfg.Hosts, cfg.ServerLimits, cfg.ShareWeights
 	opts := &serving.Graph
@@ -574,8 +575,8 @@ func tableCommand(ctx context.Context, args []string, env Environment) error {
 }
 
 // createTable creates the table. If the table already exists and matches the data model,
-// createTable only turns on the stream and the expiry of records. It prints which of the two was
-// off.
+// createTable enables the table's stream and its expiry of records. It prints which of the two it
+// has enabled.
 func createTable(ctx context.Context, store *dynamo.Store, cfg config.Config, env Environment) error {
 	err := store.CreateTable(ctx)
 	if errors.Is(err, table.ErrTableExists) {

@@ -40,9 +40,9 @@ func readManifest(name string, in io.Reader) ([]document.Trusted, error) {
 	return documents, nil
 }
 
-// loadTrustedDocuments reads the trusted documents from the configured manifest into opts. Call the
-// returned function after creating the server. It returns an error if the server rejected all
-// documents.
+// loadTrustedDocuments reads the trusted documents from the configured manifest into opts. The
+// returned function must be called after the creation of the server. This function returns an error
+// if the server rejected all documents.
 func loadTrustedDocuments(cfg config.Config, opts *graph.Options, log *slog.Logger) (func() error, error) {
 	if cfg.Documents == "" {
 		return func() error { return nil }, nil
@@ -90,8 +90,8 @@ type budget struct {
 	units    float64
 }
 
-// violations returns one message for each limit of the budget that an operation exceeds. actual
-// contains the maximum number of requests and read units of the operation.
+// violations returns one message for each limit in b that an operation exceeds. The parameter
+// actual is the maximum load that the operation can cause on DynamoDB.
 func (b budget) violations(actual bound.Bound) []string {
 	var problems []string
 	if actual.Requests > b.requests {
@@ -156,8 +156,8 @@ func documentsCommand(_ context.Context, args []string, env Environment) error {
 	return nil
 }
 
-// subscriptionType is the operation type of subscriptions. The bound of a subscription is the
-// maximum load that one event causes on DynamoDB.
+// subscriptionType is the operation type of subscriptions. The bound of a subscription applies to
+// each event, not to the whole subscription.
 const subscriptionType = "subscription"
 
 // sortByBound sorts the invalid operations first. The valid operations follow in descending order
@@ -217,8 +217,9 @@ func writeDocuments(w io.Writer, operations []graph.CheckedOperation, allowed bu
 	return invalid+overBudget == 0
 }
 
-// summarizeDocuments returns the last line of the output. It contains the number of invalid
-// operations and of operations over the budget, and describes what to do about them.
+// summarizeDocuments returns the end of the last line of output. It contains the number of invalid
+// operations and the number of operations over the budget, if these numbers are not 0. If both are
+// 0, it is "fine".
 func summarizeDocuments(invalid, overBudget int) string {
 	var problems []string
 	if invalid > 0 {

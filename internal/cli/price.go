@@ -110,8 +110,8 @@ func readProfile(name string, in io.Reader) (price.Profile, error) {
 type pricedOperation struct {
 	price.Operation
 	units price.Units
-	// most contains the maximum units that one execution can consume. If the profile contains no
-	// document for the operation, most is nil.
+	// most contains the maximum read and write units that one execution can consume. If the profile
+	// contains no document for the operation, most is nil.
 	most *price.Units
 }
 
@@ -196,9 +196,9 @@ func (m *meter) execute(ctx context.Context, o price.Operation, text string) (pr
 	return executeOnce(ctx, executor, text, o.Variables)
 }
 
-// executeOnce executes an operation and returns its units. If a root field is null or a mutation
-// writes nothing, executeOnce returns an error, because the operation would consume more units in
-// production.
+// executeOnce executes an operation and returns the DynamoDB units that the operation consumed. If
+// a root field is null or a mutation writes nothing, executeOnce returns an error. Such an
+// execution consumes fewer units than a typical execution in production.
 func executeOnce(ctx context.Context, executor *graph.Executor, text string, variables map[string]any) (price.Units, error) {
 	result := executor.Execute(graph.WithExplain(ctx), graph.Request{Query: text, Variables: variables})
 	if len(result.Errors) > 0 {

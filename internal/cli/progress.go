@@ -30,8 +30,8 @@ type progressLine struct {
 // logInterval is the minimum time between two lines of progress in a log.
 const logInterval = 30 * time.Second
 
-// enableLog makes p write lines of progress to w if w is not a terminal. Long commands use it,
-// because after a crash, the last line shows where to continue.
+// enableLog makes p write lines of progress to w. If w is a terminal, enableLog has no effect. The
+// command seed uses enableLog, because after a crash, the last line shows where to continue.
 func (p *progressLine) enableLog(w io.Writer) {
 	if !isTerminal(w) {
 		p.log, p.lastShown = w, p.clock()

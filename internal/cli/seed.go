@@ -179,15 +179,16 @@ func readDataset(name string) (commerce.Dataset, error) {
 		return commerce.Dataset{}, err
 	}
 	defer f.Close()
-	// Keep the first bytes of the file. If the file is not a dataset, the error message uses them to
-	// name the kind of file.
+	// If the file is not a dataset, the error message names its kind. Detect the kind before the next
+	// read, which can overwrite the first bytes.
 	in := bufio.NewReader(f)
 	start, _ := in.Peek(512)
+	kind, isEmpty := transfer.DetectKind(start), len(start) == 0
 	dataset, err := sampledata.Read(in)
-	switch kind := transfer.DetectKind(start); {
+	switch {
 	case err == nil:
 		return dataset, nil
-	case len(start) == 0 && errors.Is(err, io.EOF):
+	case isEmpty && errors.Is(err, io.EOF):
 		return dataset, fmt.Errorf("%s contains no dataset: the file is empty", name)
 	case kind == transfer.KindGzip:
 		return dataset, fmt.Errorf("%s is compressed: decompress it with gunzip first", name)

@@ -63,8 +63,8 @@ func defineStoreFlags(set *flag.FlagSet, env *Environment) {
 	}
 }
 
-// defineSettingFlag defines the flag of one setting. listed contains the names of the settings
-// whose flags the help of the command lists.
+// defineSettingFlag defines the flag of one setting. If listed contains the name of the setting,
+// the help of the command shows the flag.
 func defineSettingFlag(set *flag.FlagSet, env *Environment, s setting.Setting, listed ...string) {
 	if name := s.Flag(); name != "" {
 		variables := s.Variables()

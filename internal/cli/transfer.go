@@ -108,7 +108,8 @@ func importTable(ctx context.Context, args []string, env Environment) error {
 }
 
 // importAdvice returns the end of the error message for an import that stopped at an invalid line.
-// The text describes which lines were imported, and what to do next.
+// The text describes what to do next. Without the options DryRun and SkipUnreadable, it also
+// describes which lines were imported.
 func importAdvice(opts transfer.ImportOptions) string {
 	if opts.DryRun || opts.SkipUnreadable {
 		return "fix the line and run the command again" // with these options, only a line over the size limit stops the import
@@ -166,8 +167,9 @@ func printMore(out io.Writer, more int) {
 	}
 }
 
-// newInterrupted returns the error for a command that was interrupted by a signal. If the same
-// command can continue the work, the message says so.
+// newInterrupted returns the error for a command that was interrupted by a signal. If saved is
+// true, the command has saved its progress, and the message says that the same command continues
+// the work.
 func newInterrupted(command, done string, saved bool, err error) error {
 	unsaved := (*transfer.SaveError)(nil)
 	switch {

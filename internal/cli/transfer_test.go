@@ -274,10 +274,13 @@ func TestImportOtherFiles(t *testing.T) {
 			t.Errorf("%q left %v, %v", text, entries, err)
 		}
 	}
-	if err := os.WriteFile(file, []byte(`{"Item":{"pk":{"S":"a"},"sk":{"S":"b"}}}`), 0o600); err != nil {
-		t.Fatal(err)
+	for _, size := range []int{1, 10_000} { // the second line is longer than the reader's buffer
+		line := `{"Item":{"pk":{"S":"a"},"sk":{"S":"b"},"v":{"S":"` + strings.Repeat("x", size) + `"}}}`
+		if err := os.WriteFile(file, []byte(strings.Repeat(line+"\n", 2)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		run(t, "seed "+file, variables...).checkFailed(t, 1, file, "ordergraph import FILE")
 	}
-	run(t, "seed "+file, variables...).checkFailed(t, 1, file, "ordergraph import FILE")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,5 @@
 // Package config reads the settings of all commands from flags, environment variables and a
-// configuration file. No other package of the program reads environment variables.
+// configuration file. No other package of the program calls os.Getenv.
 package config
 
 import (
@@ -69,8 +69,8 @@ type Config struct {
 	// PoolSizes are the maximum amounts of the resources that all callers share, such as open
 	// connections. Each caller can use only a share of a resource.
 	PoolSizes admission.Sizes
-	// ShareWeights maps a role to a factor. The factor multiplies the share of each resource that a
-	// caller with this role can use.
+	// ShareWeights maps a role to a factor. For a caller with this role, the factor multiplies the
+	// caller's share of each resource in PoolSizes. The default factor is 1.
 	ShareWeights map[commerce.Role]int
 	// Introspection reports whether clients may query the schema with introspection.
 	Introspection bool
@@ -300,8 +300,8 @@ func (r *settingsReader) resolveDependentSettings() {
 	check(r.resolveBurst())
 }
 
-// setDerived sets the value and the source that r.Effective contains for a setting. It must be
-// called if the value of the setting depends on other settings.
+// setDerived changes the value and the source of a setting in r.Effective. It must be called for
+// each setting whose value was determined by other settings.
 func (r *settingsReader) setDerived(name, value, source string) {
 	i := slices.IndexFunc(r.Effective, func(e EffectiveSetting) bool { return e.Name == name })
 	r.Effective[i].Value, r.Effective[i].Source = value, source

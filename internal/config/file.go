@@ -25,9 +25,9 @@ type fileLine struct {
 	name, value string
 }
 
-// parseFile parses a configuration file. Quotes around values and backslashes are invalid, because
-// systemd and Docker interpret them differently. The messages in problems contain no values,
-// because a value may be a secret.
+// parseFile parses a configuration file. A value must not be in quotes or contain a backslash,
+// because systemd and Docker interpret quotes and backslashes differently. The messages in problems
+// contain no values, because a value may be a secret.
 func parseFile(text string) (lines []fileLine, problems []string) {
 	seen := map[string]int{}
 	number := 0

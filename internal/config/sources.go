@@ -51,8 +51,9 @@ const fileSettingName = "ORDERGRAPH_CONFIG"
 // sourceLayer reads the values of settings from one source.
 type sourceLayer struct {
 	source Source
-	// get returns the text of a variable, and a place that describes the source in messages. ok is
-	// false if the variable is not set. An empty value also counts as not set, except in a flag.
+	// get returns the text of a variable, and a description of the source, such as "flag", for
+	// messages. The result ok is false if the source does not set the variable. An empty text counts
+	// as not set, except in a flag.
 	get func(name string) (text, place string, ok bool)
 }
 
@@ -100,16 +101,18 @@ func (s Sources) SettingText(name string) (string, error) {
 type foundText struct {
 	text   string
 	source Source
-	// place describes the source in messages and in EffectiveSetting.Source. label is the name of the
-	// setting in error messages, as the operator wrote it, such as -max-body.
+	// place describes the source, such as "environment". It is also the value of
+	// EffectiveSetting.Source. label names the setting in error messages, in the form that the
+	// operator used, such as -max-body.
 	place, label string
 	// secretFile is the path of the file that contained the secret. It is empty if the text does not
 	// come from such a file.
 	secretFile string
 }
 
-// findText returns the text of a setting from the first layer that sets the setting. If that layer
-// sets both a secret and the secret's file, findText returns an error.
+// findText returns the text of a setting from the first source in layers that sets it. If this
+// source sets a secret and also a file with the secret, findText returns an error. An unreadable
+// file is an error, too.
 func findText(s setting.Setting, layers []sourceLayer) (foundText, error) {
 	for _, l := range layers {
 		for _, name := range slices.Backward(s.Variables()) {

@@ -1,5 +1,5 @@
-// Package crosssite detects HTTP requests that a browser may have sent because of a page of another
-// site. It imports only the standard library.
+// Package crosssite detects HTTP requests that a page of another site may have caused. It imports
+// only the standard library.
 package crosssite
 
 import (
@@ -20,8 +20,9 @@ func PreflightHeaders() []string {
 // because the fetch function of Node.js also sends it.
 var browserHeaders = [...]string{"Origin", "Sec-Fetch-Site", "Sec-Fetch-Dest", "Referer", "Cookie"}
 
-// PossibleCSRF reports whether a GET request may be a cross-site request forgery (CSRF). h contains
-// the headers of the request. preflight contains the names of headers that cause a CORS preflight.
+// PossibleCSRF reports whether a GET request with the headers h may be a cross-site request forgery
+// (CSRF). The parameter preflight lists headers that a browser sends to another site only after a
+// CORS preflight.
 func PossibleCSRF(h http.Header, preflight []string) bool {
 	// A page of another site could send these headers only after a CORS preflight.
 	for _, name := range preflight {
@@ -29,8 +30,8 @@ func PossibleCSRF(h http.Header, preflight []string) bool {
 			return false
 		}
 	}
-	// A browser never adds a Bearer token to a request automatically. After the user has logged in, a
-	// browser automatically adds the credentials of other schemes, such as Basic.
+	// A request with a Bearer token cannot be a CSRF, because a browser never adds such a token by
+	// itself. But a browser adds Basic credentials by itself after the user has logged in.
 	if scheme, _, _ := strings.Cut(h.Get("Authorization"), " "); strings.EqualFold(scheme, "Bearer") {
 		return false
 	}
@@ -48,8 +49,8 @@ func PossibleCSRF(h http.Header, preflight []string) bool {
 			return true
 		}
 	}
-	// Old browsers may send none of these headers, so check User-Agent. A page of another site cannot
-	// change User-Agent, because the browser would send a preflight first.
+	// Old browsers may send none of these headers, so check User-Agent, which all browsers send. A
+	// page can change User-Agent in a request to another site only after a CORS preflight.
 	return slices.ContainsFunc([]string{"Mozilla/", "Opera/"}, func(prefix string) bool { return strings.HasPrefix(h.Get("User-Agent"), prefix) })
 }
 

@@ -36,12 +36,14 @@
 //
 // A JVM uses hundreds of megabytes of memory, so it must not run longer than the tests. A test
 // process can end without running its deferred calls: after a panic in another goroutine, after a
-// timeout of go test, or after kill -9. So the operating system kills the JVM when the process that
-// started it ends: see guard_linux.go and guard_shell.go. Only the log of the JVM remains, as a
+// timeout of go test, or after kill -9. So the JVM does not depend on these calls. On Linux, the
+// kernel kills the JVM when the process that started it ends (see guard_linux.go). On other
+// systems, a shell script does this (see guard_shell.go). Only the log of the JVM remains, as a
 // small file in the temporary directory.
 //
 // A test process holds a file lock while it uses the shared instance. When the test process ends,
-// the operating system releases this lock.
+// the operating system releases this lock. The keeper stops the instance only if no test process
+// holds the lock.
 //
 // # Network
 //

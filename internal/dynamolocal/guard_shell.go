@@ -5,9 +5,11 @@ import (
 	"os/exec"
 )
 
-// watchScript runs the command in its arguments. When standard input ends, a background job kills
-// the command. exec keeps the process ID $$. The job reads descriptor 3, because background jobs
-// have an empty standard input.
+// watchScript runs the command in its arguments. A background job waits for the end of standard
+// input, and then kills the command.
+//
+// exec replaces the shell by the command, so the command has the process ID $$. The standard input
+// of a background job is empty, so the job reads the original input as descriptor 3.
 const watchScript = `exec 3<&0
 (cat <&3 >/dev/null 2>&1; kill -9 $$) >/dev/null 2>&1 &
 exec "$@" 3<&- </dev/null`

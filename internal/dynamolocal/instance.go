@@ -200,8 +200,8 @@ func ClientOf(endpoint string, optFns ...func(*dynamodb.Options)) *dynamodb.Clie
 	}, optFns...)
 }
 
-// Stop kills the instance and deletes its log. If the instance comes from [Shared], Stop only ends
-// its use by this process. Later calls have no effect.
+// Stop kills the instance and deletes its log. If the keeper runs the instance, Stop only ends its
+// use by this process. Later calls have no effect.
 func (i *Instance) Stop() {
 	i.stop.Do(func() {
 		if i.release != nil {

@@ -41,8 +41,9 @@ func joinShared(ctx context.Context) (*Instance, error) {
 		return nil, fmt.Errorf("join the shared DynamoDB Local: wait for the lock of another process: %w", err)
 	}
 	defer unlock()
-	// The users file contains the endpoint. Each process that uses the instance holds a shared lock
-	// on this file. The keeper stops the instance only while it holds the exclusive lock.
+	// The users file contains the endpoint. Each process that uses the instance holds a shared lock on
+	// this file. The keeper needs the exclusive lock to stop the instance, so it cannot stop an
+	// instance in use.
 	users := lib + ".users"
 	leave, err := waitForLock(ctx, users, syscall.LOCK_SH)
 	if err != nil {
@@ -73,8 +74,8 @@ func responds(ctx context.Context, endpoint string) bool {
 // startKeeper starts the keeper, a process that runs the instance, and returns the endpoint of the
 // instance. users is the path of the users file.
 func startKeeper(users string) (endpoint string, err error) {
-	// The keeper executes this test binary. If the binary does not call Main, -test.run=^$ matches no
-	// tests, and the keeper ends immediately.
+	// The keeper executes this test binary, which runs no tests because of -test.run=^$. If the binary
+	// does not call Main, it ends immediately.
 	cmd := exec.Command(os.Args[0], "-test.run=^$")
 	cmd.Dir, cmd.Env = os.TempDir(), append(os.Environ(), keeperEnv+"="+users)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // in its own session, the keeper does not receive Ctrl+C
@@ -112,9 +113,9 @@ func runKeeper(users string) int {
 	return 0
 }
 
-// stopWhenUnused stops the instance after no process has used it for the given time. If the
-// instance ends earlier, stopWhenUnused returns its exit error. users is the path of the users
-// file.
+// stopWhenUnused waits until no process has used the instance for the duration after, and then
+// stops the instance. If the instance ends earlier, stopWhenUnused returns its exit error. users is
+// the path of the users file.
 func (i *Instance) stopWhenUnused(users string, after time.Duration) error {
 	const looks = 30
 	ticker := time.NewTicker(after / looks)

@@ -61,8 +61,8 @@ type action struct {
 	storage.Change
 }
 
-// parse parses the expressions of a write and validates its values. If the write belongs to a
-// transaction, transacted must be true: for transactions, DynamoDB uses other error messages.
+// parse parses the expressions of a write and validates the item or key. If the write belongs to a
+// transaction, transacted must be true, because DynamoDB then uses other error messages.
 func (in *actionInput) parse(v actionVerb, transacted bool) (*action, error) {
 	p := &expr.Placeholders{Names: in.ExpressionAttributeNames, Values: in.ExpressionAttributeValues, Older: transacted}
 	a := &action{verb: v, item: in.Item, lookup: in.Key, returnOld: in.ReturnValuesOnConditionCheckFailure == "ALL_OLD"}
@@ -89,9 +89,9 @@ func (in *actionInput) parse(v actionVerb, transacted bool) (*action, error) {
 	return a, wire.AsInvalid(err)
 }
 
-// setTable sets the table of the action and validates the key. DynamoDB detects some invalid keys
-// only when it executes the write. For such a key, setTable returns a [wire.Failure] whose field
-// OfItem is true.
+// setTable sets the table of the action and validates the key. If the key is invalid, setTable
+// returns a [wire.Failure]. Its field OfItem is true if DynamoDB detects such a key only when it
+// executes the write.
 func (a *action) setTable(t *schema.Table) error {
 	a.Table = t
 	paths := a.condition.Paths()
@@ -263,8 +263,8 @@ type writeInput struct {
 	ConditionalOperator        string
 }
 
-// check validates the parameters. required is the parameter that the request must have: the item of
-// a put, or the key of any other write. field is the name of this parameter in error messages.
+// check validates the parameters. The argument required is the item of a put, or the key of any
+// other write. If the request lacks it, required is nil. field is its name in error messages.
 func (in *writeInput) check(v actionVerb, required attr.Item, field string) error {
 	found := &wire.Violations{}
 	if required == nil {

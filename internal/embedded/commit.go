@@ -29,9 +29,8 @@ type pendingWrite struct {
 	// changed anything. Any other error undoes all writes of the commit.
 	apply func(*commitState) error
 	err   error
-	// turn receives a value when the goroutine of this write can continue. If done is then true,
-	// the write is committed or has failed. If done is false, this goroutine must commit the
-	// waiting writes.
+	// turn wakes the goroutine of this write. If done is then true, the write is committed or has
+	// failed. If done is false, the goroutine must make the next commit.
 	turn chan struct{}
 	done bool
 }

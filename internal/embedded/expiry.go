@@ -19,8 +19,8 @@ const (
 	// maxExpiredPerCommit is the maximum number of expired items that one commit deletes from one
 	// table.
 	maxExpiredPerCommit = 100
-	// maxExpiryAge is how far in the past a time to live may be. Like DynamoDB, the store ignores
-	// older values, because they are probably not times in seconds.
+	// maxExpiryAge limits how long ago an item may have expired. If its time to live is even older,
+	// the store ignores it, as DynamoDB does. Such a number is probably not a time in seconds.
 	maxExpiryAge = 5 * 365 * 24 * time.Hour
 )
 
@@ -57,8 +57,9 @@ func (s *Store) expireAndReschedule() {
 	}
 }
 
-// Expire deletes expired items, and disabled streams without records of the last 24 hours. If a
-// table has a time to live, the store calls Expire every ten minutes.
+// Expire deletes expired items. It also deletes each disabled stream if the stream and all its
+// records are older than 24 hours. If a table has a time to live, the store calls Expire every ten
+// minutes.
 func (s *Store) Expire() error {
 	for more := true; more; {
 		err := s.commit(func(c *commitState) (err error) {

@@ -8,9 +8,9 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded/wire"
 )
 
-// collectionMetrics contains the item collections that a request has changed. The response contains
-// them as ItemCollectionMetrics. As in DynamoDB, only tables with local secondary indexes have
-// these metrics.
+// collectionMetrics contains the item collections that a request has changed. The response lists
+// them in ItemCollectionMetrics. As in DynamoDB, the list omits tables without local secondary
+// indexes.
 type collectionMetrics struct {
 	// reported reports whether the response must contain the metrics.
 	reported bool

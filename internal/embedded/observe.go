@@ -17,9 +17,10 @@ type observer struct {
 	observe func(before, after []sdkItem)
 }
 
-// Observe calls observe for each commit that changes items of the table, in order. An element of
-// before or after is nil if the item does not exist. Writes wait for observe, so observe must not
-// send requests to the store.
+// Observe calls the function observe after each write or transaction that changes items of the
+// table. The calls have the order of the writes. The parameters before and after contain each
+// changed item before and after the write. An element is nil if the item does not exist at that
+// time. Writes wait for observe, so observe must not send requests to the store.
 func (s *Store) Observe(table string, observe func(before, after []map[string]types.AttributeValue)) (stop func()) {
 	o := &observer{table: table, observe: observe}
 	s.mu.Lock()

@@ -16,11 +16,11 @@
 //
 // Every table has a bucket, which contains these buckets:
 //   - items contains the items. A key is a hash of the partition key, followed by the sort key. The
-//     value is the item's size and JSON. The bytes of a sort key sort like the values of the sort key.
-//     So an item collection is one range of keys, and a segment of a Scan is a range of the first
-//     byte of the hash. Items that were created at about the same time are often neighbors.
-//   - Each index has a bucket. A key is the item's key in the index, followed by a hash of the item's
-//     key in the table. The value is the item's key in the table.
+//     value is the item's size and JSON. The keys of an item collection are neighbors, and sort
+//     like the sort key values. Each segment of a Scan is a range of values for the first byte of a
+//     key. Items that were created at about the same time are often neighbors.
+//   - Each index has a bucket. A key is the item's key in the index, followed by a hash of the
+//     item's key in the table. The value is the item's key in the table.
 //   - expiry contains the times to live in ascending order.
 //
 // Four buckets belong to the complete store:
@@ -111,8 +111,8 @@ var (
 // formatVersion is the version of the file's layout.
 const formatVersion = "4"
 
-// initialMmapBytes is the address space that the store reserves for the memory mapping of its file.
-// If the file outgrows the mapping, the write waits for all running reads.
+// initialMmapBytes is the size of the address space that the store reserves to map its file into
+// memory. If a write needs a larger mapping, it waits until all running reads have ended.
 const initialMmapBytes = 1 << 35
 
 // New returns an empty store in memory. The caller need not close it.
@@ -270,8 +270,8 @@ func (s *Store) Client(optFns ...func(*dynamodb.Options)) *dynamodb.Client {
 	}, optFns...)
 }
 
-// timeOrderedTokens generates ClientRequestToken values that sort by time. The store keeps the
-// tokens of ten minutes, so new tokens are neighbors in the file and change few pages.
+// timeOrderedTokens generates ClientRequestToken values that sort by time. New tokens are then
+// neighbors in the file, so storing them changes few pages.
 type timeOrderedTokens struct{}
 
 // GetIdempotencyToken returns a UUID of version 7.
@@ -314,8 +314,8 @@ func (s *Store) Do(r *http.Request) (*http.Response, error) {
 
 const contentType = "application/x-amz-json-1.0"
 
-// maxRequest is the maximum size of a request body in bytes. A batch can have 16 MB. Its JSON is
-// larger, for example because of base64, so the limit is twice this size.
+// maxRequest is the maximum size of a request body in bytes. The items of a batch can have 16 MB in
+// total. Their JSON is larger, for example because of base64, so maxRequest is 32 MB.
 const maxRequest = 32 << 20
 
 // ServeHTTP serves DynamoDB's JSON protocol. It accepts all credentials. Requests other than POST

@@ -43,8 +43,8 @@ func (c *commitState) putTable(t *schema.Table) error {
 	return c.replaceTable(t.TableName, t, func(b *bbolt.Bucket) error { return b.Put([]byte(t.TableName), encoded) })
 }
 
-// replaceTable replaces the definition of a table by t, or deletes the definition if t is nil.
-// write must make the same change in the bucket that contains the definitions.
+// replaceTable replaces the definition of a table with t. If t is nil, it deletes the definition.
+// The function write must make the same change in bucketTables.
 func (c *commitState) replaceTable(name string, t *schema.Table, write func(*bbolt.Bucket) error) error {
 	c.changed = true
 	tables := maps.Clone(c.tables)
@@ -59,7 +59,7 @@ func (c *commitState) replaceTable(name string, t *schema.Table, write func(*bbo
 	return write(c.tx.Bucket(bucketTables))
 }
 
-// tableBucket returns the bucket of a table. If the table's definition has changed from t,
+// tableBucket returns the bucket of a table. If t is no longer the table's current definition,
 // tableBucket returns errChanged, and the request must start again.
 func (c *commitState) tableBucket(t *schema.Table) (*bbolt.Bucket, error) {
 	current, err := c.table(t.TableName)

@@ -119,8 +119,8 @@ func (m transactWrite) check(v *wire.Violations, prefix string) {
 	v.CheckEnum(m.ReturnValuesOnConditionCheckFailure, prefix+"returnValuesOnConditionCheckFailure", "ALL_OLD", "NONE")
 }
 
-// formatList returns a list of n elements in the notation of DynamoDB's error messages. For n = 2
-// and of = "Put", the result is "[Put(), Put()]".
+// formatList returns a list in the notation of DynamoDB's error messages. For example,
+// formatList(2, "Put") returns "[Put(), Put()]".
 func formatList(n int, of string) string {
 	return "[" + strings.TrimSuffix(strings.Repeat(of+"(), ", n), ", ") + "]"
 }
@@ -175,8 +175,8 @@ func (s *Store) transactWriteItems(_ context.Context, in *transactWriteInput) ([
 	return o.Done(), nil
 }
 
-// digest returns a hash of the transaction's parameters. Call prepareTransaction first, because it
-// encodes the items. If the request has no ClientRequestToken, digest returns nil.
+// digest returns a hash of the transaction's parameters. If the request has no ClientRequestToken,
+// digest returns nil. Call prepareTransaction first, so that digest can use the encoded items.
 func (in *transactWriteInput) digest(actions []*action) []byte {
 	if in.ClientRequestToken == "" {
 		return nil
@@ -213,9 +213,9 @@ func (in *transactWriteInput) digest(actions []*action) []byte {
 	return h.Sum(nil)
 }
 
-// prepareTransaction finds the table of each action and validates the key. If an invalid key only
-// cancels the transaction later, prepareTransaction stores the failure in early, at the action's
-// index.
+// prepareTransaction finds the table of each action and validates the key. Some errors do not make
+// the request invalid, but later cancel the transaction. prepareTransaction stores such an error in
+// the parameter early, at the action's index.
 func (s *Store) prepareTransaction(actions []*action, tables []string, early []*wire.Failure) error {
 	seen := map[string]bool{}
 	size := 0
@@ -297,12 +297,13 @@ func (c *commitState) transact(actions []*action, early []*wire.Failure) error {
 	return nil
 }
 
-// tokenKey returns the key of a token's entry in the bucket tokens. The value of the entry contains
-// the time and the digest of the transaction.
+// tokenKey returns the key of a token's main entry in bucketTokens. The value of this entry
+// contains the time and the digest of the transaction.
 func tokenKey(token string) []byte { return append([]byte("t"), token...) }
 
-// tokenTimeKey returns the key of a token's second entry in the bucket tokens. These entries are
-// empty and sort by time, so storeToken finds the oldest tokens first.
+// tokenTimeKey returns the key of a token's second entry in bucketTokens. The key contains the time
+// and the token, and the value is empty. These keys sort by time, so storeToken finds the oldest
+// tokens first.
 func tokenTimeKey(at time.Time, token string) []byte {
 	return append(binary.BigEndian.AppendUint64([]byte("d"), uint64(at.UnixMilli())), token...)
 }
@@ -338,7 +339,7 @@ func (c *commitState) storeToken(token string, digest []byte) error {
 		if err := b.Delete(k); err != nil {
 			return err
 		}
-		// If the token's other entry contains the same time, delete that entry, too. A later time
+		// If the token's main entry contains the same time, delete that entry, too. A later time
 		// means that the token has been used again.
 		if known := b.Get(tokenKey(string(k[9:]))); known != nil && bytes.Equal(known[:8], k[1:9]) {
 			if err := b.Delete(tokenKey(string(k[9:]))); err != nil {

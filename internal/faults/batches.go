@@ -71,8 +71,8 @@ func parseBatch(r Request) (batch, map[string]json.RawMessage, error) {
 	return p, body, nil
 }
 
-// sendHalf sends only the first half of a batch to DynamoDB. To the response, it adds the second
-// half of the batch as unprocessed entries.
+// sendHalf sends only the first half of a batch to DynamoDB. It adds the second half to the
+// response, as unprocessed entries.
 func (c *Client) sendHalf(r *http.Request, request Request) (*http.Response, error) {
 	p, requestBody, err := parseBatch(request)
 	if err != nil {

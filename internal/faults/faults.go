@@ -25,8 +25,8 @@ import (
 // Kind is a kind of fault, such as a refused connection.
 type Kind string
 
-// The kinds of faults. A fault above ConnectionReset occurs before DynamoDB executes the request.
-// With any other fault, DynamoDB executes at least a part of the request.
+// The kinds of faults. ConnectionReset and the faults below it occur after DynamoDB has executed at
+// least a part of the request. The faults above it occur before the execution.
 const (
 	// None means that no fault occurs.
 	None Kind = ""
@@ -103,8 +103,9 @@ type Chooser func(Request) Kind
 // Rates maps a kind of fault to its probability, from 0 to 1.
 type Rates map[Kind]float64
 
-// Random returns a Chooser that chooses faults at random. writes applies to TransactWriteItems
-// requests, and reads to all other requests. The same seed produces the same faults.
+// Random returns a Chooser that chooses faults at random. The rates in writes apply to
+// TransactWriteItems requests. The rates in reads apply to all other requests. The same seed
+// produces the same faults.
 func Random(seed uint64, writes, reads Rates) Chooser {
 	source := rand.New(rand.NewPCG(seed, 0))
 	return func(r Request) Kind {
@@ -161,8 +162,8 @@ func FailFirstRequests(kinds ...Kind) Chooser {
 	}
 }
 
-// WrapClient returns a copy of the client db. Requests of the copy fail with the faults that choose
-// returns. The returned Client counts the faults.
+// WrapClient returns a copy of the client db. The function choose determines whether and how a
+// request of the copy fails. The returned Client counts the faults.
 func WrapClient(db *dynamodb.Client, choose Chooser) (*dynamodb.Client, *Client) {
 	c := &Client{choose: choose, counts: map[Kind]int{}}
 	return dynamodb.New(db.Options(), func(o *dynamodb.Options) {
@@ -176,8 +177,9 @@ func WrapClient(db *dynamodb.Client, choose Chooser) (*dynamodb.Client, *Client)
 	}), c
 }
 
-// WrapStreamsClient returns a copy of a DynamoDB Streams client with the faults that choose
-// returns. The copy does not retry requests. The returned Client counts the faults.
+// WrapStreamsClient returns a copy of a DynamoDB Streams client. The function choose determines
+// whether and how a request of the copy fails. The copy does not retry requests. The returned
+// Client counts the faults.
 func WrapStreamsClient(streams *dynamodbstreams.Client, choose Chooser) (*dynamodbstreams.Client, *Client) {
 	c := &Client{choose: choose, counts: map[Kind]int{}}
 	return dynamodbstreams.New(streams.Options(), func(o *dynamodbstreams.Options) {

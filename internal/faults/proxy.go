@@ -44,13 +44,13 @@ func (c *Client) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // Counts maps a kind of fault to the number of requests that fail with this fault.
 type Counts map[Kind]int
 
-// sharesWindow is a number of requests. ExactShares chooses the faults for this number of requests
-// in advance. A count of 5 in Counts therefore means 5 % of the requests.
+// sharesWindow is the number of requests in one window. ExactShares chooses the faults of a window
+// in advance. Because a window has 100 requests, a count of 5 in Counts means 5 %.
 const sharesWindow = 100
 
-// ExactShares returns a Chooser with an exact number of faults per 100 requests, in an order that
-// depends only on seed. writes applies to TransactWriteItems requests, and reads to all other
-// requests.
+// ExactShares returns a Chooser that makes the given numbers of requests fail, out of every 100.
+// The order of the faults depends only on seed. The counts in writes apply to TransactWriteItems
+// requests. The counts in reads apply to all other requests.
 func ExactShares(seed uint64, writes, reads Counts) Chooser {
 	source := rand.New(rand.NewPCG(seed, 0))
 	var left [2][]Kind

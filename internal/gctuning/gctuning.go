@@ -20,8 +20,9 @@ import (
 )
 
 const (
-	// ballastBytes is the size of memory that Start allocates, but never uses. This ballast delays
-	// garbage collections. With a higher GOGC instead, the additional memory would grow with the heap.
+	// ballastBytes is the size of an allocation that Start makes, but never uses. The larger heap
+	// delays garbage collections. A higher GOGC would also delay them, but its additional memory would
+	// grow with the heap.
 	ballastBytes = 16 << 20
 	// minMemoryForBallast is a number of bytes. If the memory limit of the container is lower, Start
 	// does not allocate ballastBytes.
@@ -33,8 +34,9 @@ const (
 
 // Options configure Start.
 type Options struct {
-	// GOGC and GOMEMLIMIT are valid values of the environment variables with these names. If either
-	// value is set, Start does not allocate ballastBytes. If GOMEMLIMIT is set, Start ignores Memory.
+	// GOGC and GOMEMLIMIT are the values of the environment variables with these names. An empty value
+	// means that the variable is not set. If either variable is set, Start does not allocate
+	// ballastBytes. If GOMEMLIMIT is set, Start ignores Memory.
 	GOGC, GOMEMLIMIT string
 	// Memory is the memory limit of the container in bytes, or 0 if the container has no limit.
 	Memory uint64
@@ -43,8 +45,8 @@ type Options struct {
 	HeapProfile bool
 }
 
-// ContainerMemory returns the memory limit of the control group in which this process runs, in
-// bytes. It returns 0 if there is no limit, or if the system has no control groups.
+// ContainerMemory returns the memory limit of this process's control group, in bytes. It returns 0
+// if there is no limit, or if the system has no control groups.
 func ContainerMemory() uint64 {
 	limit, err := memlimit.FromCgroup()
 	if err != nil || limit > math.MaxInt64 {

@@ -121,8 +121,9 @@ func deriveSchema(cfg *config.Config, store, commerce *types.Package) *derivedSc
 	return d
 }
 
-// enumConstants maps the values of an enum to constants of package commerce. For the value SHIPPED
-// of the type EventType, the constant is Shipped or EventShipped.
+// enumConstants maps the values of an enum to constants of package commerce. The name of a constant
+// can begin with a word of the type's name. For SHIPPED of EventType, it can be Shipped,
+// EventShipped or TypeShipped.
 func enumConstants(enum *gql.Definition, model string, commerce *types.Package) map[string]config.EnumValue {
 	values := map[string]config.EnumValue{}
 	for _, v := range enum.EnumValues {
@@ -175,10 +176,10 @@ type %[2]sEdge {
 //  1. the name of the mutation
 //  2. the name of the payload type
 //  3. the noun for the record that the mutation changes
-//  4. a sentence that says when the record's field is null
-//  5. the name of the record's field
-//  6. the type of the record's field
-//  7. a sentence about the value of the field after a VersionConflict, or an empty string
+//  4. one or two sentences that say when the payload's field with the record is null
+//  5. the name of this field
+//  6. the type of this field
+//  7. a sentence about the value of this field after a VersionConflict, or an empty string
 //  8. the types of the user errors
 const payloadSDL = `
 """

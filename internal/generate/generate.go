@@ -310,8 +310,9 @@ return %s
 	g.writeValue(ref, v, nullable)
 }
 
-// returnNullExpr returns the Go expression that the generated code returns after a resolver has
-// failed. If the field is nullable, the expression also writes null to the response.
+// returnNullExpr returns a Go expression. After a resolver has failed, the generated code returns
+// the value of this expression. If the field is nullable, the expression also writes null to the
+// response.
 func returnNullExpr(nullable bool) string {
 	if nullable {
 		return "x.writeNull()"
@@ -362,9 +363,9 @@ return %s
 	g.line("%s\nreturn true", g.leafStatement(ref, v))
 }
 
-// writeReturn writes a return statement. expression is a Go expression that reports whether the
-// value of a field was written. If expression is false and the field is nullable, the return
-// statement writes null instead.
+// writeReturn writes a statement that returns the value of a Go expression. The expression reports
+// whether the value of a field was written. If it is false and the field is nullable, the statement
+// writes null and returns true.
 func (g *generator) writeReturn(expression string, nullable bool) {
 	if nullable {
 		expression += " || x.writeNull()"
@@ -372,8 +373,9 @@ func (g *generator) writeReturn(expression string, nullable bool) {
 	g.line("return %s", expression)
 }
 
-// leafStatement returns a Go statement that appends a scalar or an enum value to the response. If
-// gqlgen's marshaler is MarshalDateTime, the statement calls scalar.AppendDateTime.
+// leafStatement returns a Go statement that appends a scalar or an enum value to the response. For
+// a scalar, the statement calls a function of package scalar. If gqlgen's marshaler is
+// MarshalDateTime, this function is AppendDateTime.
 func (g *generator) leafStatement(ref *config.TypeReference, v string) string {
 	switch {
 	case ref.HasEnumValues():
@@ -387,9 +389,8 @@ func (g *generator) leafStatement(ref *config.TypeReference, v string) string {
 	return fmt.Sprintf("x.out = scalar.Append%s(x.out, %s)", strings.TrimPrefix(ref.Marshaler.Name(), "Marshal"), v)
 }
 
-// hasAppendMethod reports whether a field is bound to a method that has a variant with the prefix
-// Append. For example, AppendDecimal is the variant of Decimal. It appends its result to a byte
-// slice.
+// hasAppendMethod reports whether a field is bound to a Go method that has an Append variant. For
+// example, Decimal has the variant AppendDecimal, which appends the result to a byte slice.
 func hasAppendMethod(f *codegen.Field) bool {
 	if !f.IsMethod() || f.GoReceiverName != "obj" {
 		return false
@@ -457,8 +458,8 @@ return x.closeList(from, valid)
 }`)
 }
 
-// writeAbstractType writes the function that appends an object of an interface or union to the
-// response. The function determines the object type from the Go type of its argument.
+// writeAbstractType writes a function for an interface or union. The function appends an object to
+// the response. It determines the object type from the Go type of its argument.
 func (g *generator) writeAbstractType(abstract *codegen.Interface) {
 	g.line("\n// member%s writes an object of one of the possible types. If the object is null, it\n// writes nothing and returns false.", abstract.Name)
 	g.line(`func (x *execution) member%s(f *operation.Field, v %s) bool {
@@ -582,8 +583,8 @@ a := args.(*%s)`, failed, argumentsType(f))
 	call := receiver + "." + f.GoFieldName + "(" + strings.Join(callArgs, ", ") + ")"
 	switch {
 	case ofGenerated && f.NoErr:
-		// The method that gqlgen generated returns no error. If it fails, it returns nil instead of a
-		// value of the field's Go type.
+		// The field is _entities. Its hand-written method returns no error. If the method fails, it
+		// returns nil, so the type assertion sets ok to false.
 		valid := "ok || x.recordMissing(f, nullResult)"
 		if !f.TypeReference.GQL.NonNull {
 			valid = "ok"

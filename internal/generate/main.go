@@ -18,8 +18,8 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// executionFile and readsFile are the generated files of package graph that gqlgen does not write.
-// All tests that compare golden files import goldenPackage.
+// executionFile and readsFile are the files of package graph that the plugin writes. All tests that
+// compare golden files import goldenPackage.
 const (
 	executionFile = "graph/execute_generated.go"
 	readsFile     = "graph/reads_generated.go"

@@ -26,8 +26,8 @@ type accessPattern struct {
 	number int
 	// name is the name of the variable.
 	name string
-	// If typed is true, the variable has the type Lookup or List. Both types embed an
-	// AccessPattern. If typed is false, the variable is a pointer to an AccessPattern.
+	// If typed is true, the variable is a pointer to a LookupPattern or a ListPattern. Both types
+	// embed an AccessPattern. If typed is false, the variable is a pointer to an AccessPattern.
 	typed bool
 }
 
@@ -59,7 +59,7 @@ func declaredPatterns() []accessPattern {
 }
 
 // parsePatternDeclaration parses the function call that declares an access pattern. Method calls
-// may follow this call, as in collection(4, ...).embeddedInParent(45). If the expression does not
+// may follow this call, as in lookupPattern(5, ...).embeddedInParent(). If the expression does not
 // declare an access pattern, parsePatternDeclaration returns false.
 func parsePatternDeclaration(value ast.Expr) (accessPattern, bool) {
 	call, ok := value.(*ast.CallExpr)

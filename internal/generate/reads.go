@@ -27,11 +27,11 @@ const (
 // typedPattern is an access pattern, with the Go types of its keys and its records.
 type typedPattern struct {
 	accessPattern
-	// key is the type of the keys that a Lookup uses to find records. It is nil if the access pattern
-	// is not a Lookup.
+	// key is the type of the keys that a LookupPattern uses to find records. It is nil if the access
+	// pattern is not a LookupPattern.
 	key types.Type
-	// value is the type of the records. It is nil if the access pattern is neither a Lookup nor a
-	// List.
+	// value is the type of the records. It is nil if the access pattern is neither a LookupPattern nor
+	// a ListPattern.
 	value types.Type
 }
 
@@ -64,8 +64,8 @@ func typedPatterns(model *types.Package, patterns []accessPattern) map[string]ty
 	return found
 }
 
-// namedType returns t as a named type. If t is a pointer, namedType returns the type to which the
-// pointer points. If this is not a named type, namedType returns nil.
+// namedType returns t or, if t is a pointer, the type to which t points. If the result would not be
+// a named type, namedType returns nil.
 func namedType(t types.Type) *types.Named {
 	if p, ok := types.Unalias(t).(*types.Pointer); ok {
 		t = p.Elem()
@@ -84,8 +84,8 @@ type readsDirective struct {
 }
 
 // readsDirectives returns the @reads directives of a field. If the field has such directives, and
-// none has the argument byHand, generated is true: the generator writes the query plan and the
-// resolver.
+// none of them has the argument byHand, the result generated is true. The generator then writes the
+// query plan and the resolver.
 func (g *generator) readsDirectives(f *codegen.Field) (all []readsDirective, generated bool) {
 	defer prefixFailure("%s", fullName(f))
 	generated = true
@@ -118,8 +118,8 @@ func (g *generator) readsDirectives(f *codegen.Field) (all []readsDirective, gen
 // isList reports whether a field returns a list in pages. Such a field has the argument first.
 func isList(f *codegen.Field) bool { return f.Arguments.ForName("first") != nil }
 
-// fullName returns the name of a field with its type, as Type.field. The name is part of the
-// signature of each cursor, so a cursor is valid only for one field.
+// fullName returns the name of a field in the form Type.field. The name is part of the signature of
+// each cursor, so a cursor is valid only for one field.
 func fullName(f *codegen.Field) string { return f.Object.Name + "." + f.Name }
 
 // argumentsType returns the name of the generated Go struct that contains the arguments of a field.
@@ -134,8 +134,8 @@ var pagingArguments = []string{"first", "after", "last", "before"}
 // filterMethod is a method of paging.Request that filters a list by the value of an argument.
 type filterMethod struct {
 	name string
-	// canReject reports whether the method can reject an invalid value. Such a method has the
-	// argument's name as its first parameter, because the error message contains the name.
+	// canReject reports whether the method can reject an invalid value. The first parameter of such a
+	// method is the name of the argument, because the error message contains this name.
 	canReject bool
 }
 
@@ -249,12 +249,13 @@ return key, false
 	g.line("return lookupID[%s](a.%s)\n}", name, a.VarName)
 }
 
-// sameType reports whether two types have the same name and package. types.Identical would return
-// false if a type comes from two separate loads of its package.
+// sameType reports whether two types have the same name and package. If a package has been loaded
+// twice, types.Identical returns false for the two copies of a type.
 func sameType(a, b types.Type) bool { return types.Unalias(a).String() == types.Unalias(b).String() }
 
-// fieldOfType returns the struct field that has the type t and, if by is not empty, the name by. If
-// several fields match, it prefers ID, or fails if there is no ID.
+// fieldOfType returns the name of the struct field with the type t. If the parameter by is not
+// empty, the field must also have this name, in upper or lower case. If several fields match,
+// fieldOfType returns ID. If no field matches, or several match and none is ID, it fails.
 func fieldOfType(structType types.Type, t types.Type, by string) string {
 	s, ok := namedType(structType).Underlying().(*types.Struct)
 	if !ok {
@@ -349,8 +350,8 @@ return true
 	}
 }
 
-// writeListPlans writes the function that schedules the reads of the lists in an object type. The
-// object type is Query, or the type of a record that has lists.
+// writeListPlans writes the function that schedules the reads for the list fields of an object
+// type. The object type is Query or the type of a record.
 func (g *generator) writeListPlans(o *codegen.Object, own typedPattern, lists []plannedField) {
 	if o.Root {
 		g.line(`
@@ -392,8 +393,9 @@ addList(p, &%s, f, &q)`, argumentsType(f.Field), f.Name)
 	g.addImport("context", "context")
 }
 
-// writeReferencePlans writes a function that schedules reads of the records that a record refers
-// to. If the referring record's key contains the references, the function takes only the key.
+// writeReferencePlans writes a function for the fields that refer to other records. The function
+// schedules the reads of these records. If the key of the referring record contains the references,
+// the function takes only this key as a parameter.
 func (g *generator) writeReferencePlans(o *codegen.Object, own typedPattern, references []plannedField) {
 	parentType, parameter := o.Reference(), "record"
 	if own.key != nil {
@@ -464,9 +466,10 @@ return record(ctx, model.%s, key)
 	}
 }
 
-// writeArgumentConversion writes the method that converts the arguments of a field. For a list, the
-// method returns a paging.Request. For a batch, it returns several keys. For a single record, it
-// returns one key.
+// writeArgumentConversion writes the method that converts the arguments of a field. If the field
+// returns a list in pages, the method fills a paging.Request. If the argument is a list of IDs, the
+// method returns the keys of the records. If the field returns one record, the method returns its
+// key.
 func (g *generator) writeArgumentConversion(f *codegen.Field) {
 	switch all, _ := g.readsDirectives(f); {
 	case len(all) == 0:

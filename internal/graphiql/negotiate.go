@@ -6,8 +6,9 @@ import (
 	"github.com/ordergraph/ordergraph/internal/accept"
 )
 
-// acceptsGzip reports whether an Accept-Encoding header allows gzip, either by name or with the
-// wildcard *. values are the values of the header. An encoding with the weight 0 is not allowed.
+// acceptsGzip reports whether the header Accept-Encoding allows gzip, either by name or with the
+// wildcard *. The slice values contains the header's values. An encoding with the weight 0 is not
+// allowed.
 func acceptsGzip(values []string) bool {
 	wildcard := false
 	for _, element := range accept.SplitElements(values) {
@@ -23,8 +24,9 @@ func acceptsGzip(values []string) bool {
 	return wildcard
 }
 
-// etagMatches reports whether an If-None-Match header contains an entity tag. values are the values
-// of the header. The prefix W/ is ignored, because a proxy may have added it to the tag.
+// etagMatches reports whether the header If-None-Match contains the given entity tag or the
+// wildcard *. The slice values contains the header's values. The prefix W/ is ignored, because a
+// proxy may have added it to the tag.
 func etagMatches(values []string, tag string) bool {
 	for _, element := range accept.SplitElements(values) {
 		if element == "*" || strings.TrimPrefix(element, "W/") == tag {

@@ -27,14 +27,15 @@ import (
 )
 
 const (
-	// MaxDataBytes is the maximum length in bytes of "data" in a GraphQL response, before base64
-	// encoding. The rest of maxResponse is for errors and the explain output.
+	// MaxDataBytes is the maximum length in bytes of "data" in a GraphQL response. Base64 encoding
+	// makes the data a third longer. The rest of maxResponse is for errors and the explain output.
 	MaxDataBytes = 4 << 20
 	// maxResponse is the maximum length in bytes of a response that Lambda accepts
 	// (https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html).
 	maxResponse = 6 << 20
-	// maxPlainBody is the maximum length of a response body that is sent as a JSON string. Longer
-	// bodies are sent in base64, because JSON escapes can double the length.
+	// maxPlainBody is the maximum length in bytes of a response body that is sent as a JSON string.
+	// Longer bodies are sent in base64, because JSON escapes can lengthen a body more than base64
+	// does.
 	maxPlainBody = 1 << 20
 	// responseMargin is the time reserved for returning the response. The context of an HTTP request
 	// ends responseMargin before the deadline of the Lambda invocation.
@@ -53,8 +54,9 @@ type invoker struct {
 	flush   func(context.Context)
 }
 
-// Invoke handles one event. If the event is not an HTTP request, or the response is aborted or
-// exceeds maxResponse, Invoke returns an error. The client then receives the status 502.
+// Invoke handles one event. If the event is not an HTTP request, Invoke returns an error. It also
+// returns an error if the handler aborts the response, or if the response exceeds maxResponse.
+// After an error, the client receives the status 502.
 func (i invoker) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	if deadline, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
@@ -155,11 +157,11 @@ func newRequestV1(payload []byte) (*http.Request, error) {
 	for name, values := range e.MultiValueHeaders {
 		header[http.CanonicalHeaderKey(name)] = values
 	}
-	// Without Accept-Encoding, the handler does not compress the response. A compressed response would
-	// be sent in base64. A REST API decodes base64 only for the media types in its settings.
+	// Delete this header, so that the handler does not compress the response. A compressed response
+	// must be sent in base64. A REST API decodes base64 only for the media types in its settings.
 	header.Del("Accept-Encoding")
-	// If a REST API has a custom domain, e.Path begins with the base path of the domain. The path
-	// parameter "proxy" does not contain the base path.
+	// If a REST API has a custom domain, e.Path begins with the base path of the domain. So use the
+	// path parameter "proxy" if it exists, because it does not contain the base path.
 	path := (&url.URL{Path: e.Path}).EscapedPath()
 	if proxy, ok := e.PathParameters["proxy"]; ok && e.Resource == "/{proxy+}" {
 		path = "/" + proxy

@@ -12,8 +12,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 )
 
-// connectionTracker tracks the open connections, including WebSockets. When the pool of connections
-// is exhausted, connectionTracker closes a connection of the caller that has the most connections.
+// connectionTracker tracks the open connections, including WebSockets. If the pool of connections
+// is exhausted, a new connection replaces an open connection (see connectionToEvict).
 type connectionTracker struct {
 	pool *admission.Pool
 	// authenticated reports whether the server authenticates requests. If it is false, a connection
@@ -29,7 +29,8 @@ type connectionTracker struct {
 	// in progress.
 	drained chan struct{}
 	// byOwner maps each Caller.Key to a list of the caller's connections. When a request ends, its
-	// connection moves to the end of the list.
+	// connection moves to the end of the list. So the first idle connection has been idle for the
+	// longest time.
 	byOwner map[string]*list.List
 }
 
@@ -90,8 +91,9 @@ func (c *connectionTracker) admit(conn net.Conn) *connection {
 	return added
 }
 
-// connectionToEvict returns the connection to close when the pool is exhausted, or nil. The
-// connection belongs to the caller that has the most connections.
+// connectionToEvict returns the connection to close when the pool is exhausted. Of the callers
+// whose connections can be closed, it chooses the caller with the most connections. If there is no
+// such caller, it returns nil.
 func (c *connectionTracker) connectionToEvict() *connection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -270,9 +272,9 @@ const (
 	maxOpenEvicted = 256
 )
 
-// evict stops serving the connection and releases its capacity in the pool. If the caller is
-// anonymous and fewer than maxOpenEvicted evicted connections are open, evict closes the connection
-// after evictionDelay.
+// evict stops serving the connection and releases its capacity in the pool. Usually, evict closes
+// the connection at once. A connection of an anonymous caller is closed only after evictionDelay,
+// unless maxOpenEvicted evicted connections are already open.
 func (conn *connection) evict() {
 	t := conn.tracker
 	t.mu.Lock()

@@ -16,13 +16,14 @@ import (
 
 // Options configure Serve.
 type Options struct {
-	// Connections is the pool that limits the number of open connections. Authenticated reports
-	// whether the server authenticates requests. If it is false, each network address of clients has
-	// its own share of the connections.
+	// Connections is the pool that limits the number of open connections. Authenticated is true if the
+	// server authenticates requests. If Authenticated is false, each network address has its own share
+	// of the connections.
 	Connections   *admission.Pool
 	Authenticated bool
-	// HeaderTime and ReadTime limit the time to read the headers and the complete request. WriteTime
-	// limits the time to write the response. A handler can set an earlier deadline.
+	// HeaderTime limits the time to read the headers of a request. ReadTime limits the time to read
+	// the complete request. WriteTime limits the time from the end of the headers to the end of the
+	// response. A handler can set other deadlines.
 	HeaderTime, ReadTime, WriteTime time.Duration
 	Shutdown                        Shutdown
 	// Log is the server's logger.

@@ -8,14 +8,15 @@ type phasesKey struct{}
 // phase begins.
 type phases struct{ shuttingDown, stopping context.Context }
 
-// withPhases returns a copy of ctx that contains p. The returned context does not end when a phase
-// begins, so that short requests can complete.
+// withPhases returns a copy of ctx that contains the contexts in p. The returned context itself
+// does not end when a phase begins, so that requests in progress can complete.
 func withPhases(ctx context.Context, p phases) context.Context {
 	return context.WithValue(ctx, phasesKey{}, p)
 }
 
-// ShuttingDown reports whether the server that received the request of ctx has begun to shut down.
-// For the time Shutdown.Delay, such a server still accepts connections.
+// ShuttingDown reports whether the server has begun to shut down. ctx is the context of a request
+// to this server. During Shutdown.Delay, ShuttingDown returns true, but the server still accepts
+// connections.
 func ShuttingDown(ctx context.Context) bool {
 	p, ok := ctx.Value(phasesKey{}).(phases)
 	return ok && p.shuttingDown.Err() != nil

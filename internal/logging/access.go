@@ -12,8 +12,8 @@ import (
 	"github.com/ordergraph/ordergraph/graph/observe"
 )
 
-// In each second, the access log contains the first maxLinesPerSecond requests. After these
-// requests, it contains only one request out of sampleEvery.
+// The access log contains the first maxLinesPerSecond requests of each second. Of the other
+// requests in that second, it contains only one in sampleEvery.
 const (
 	maxLinesPerSecond = 1000
 	sampleEvery       = 100
@@ -32,13 +32,13 @@ type AccessLog struct {
 	mu sync.Mutex
 	// second is the time of the first request in the current period of one second.
 	second time.Time
-	// requests is the number of requests in this period. omitted is the number of omitted entries that
-	// the log does not report yet.
+	// requests is the number of requests in this period. omitted counts the entries that were omitted
+	// since the log last reported this number.
 	requests, omitted int
 }
 
-// NewAccessLog returns an access log that writes to log. The entries contain hashes instead of the
-// IDs of principals. secret is the key of the hashes.
+// NewAccessLog returns an access log that writes to the given logger. The log replaces the IDs of
+// principals with keyed hashes. The key of the hashes derives from secret.
 func NewAccessLog(log *slog.Logger, secret []byte, now func() time.Time) *AccessLog {
 	return &AccessLog{log: log, key: hashWithKey(secret, "ordergraph access log"), now: now}
 }
@@ -50,8 +50,8 @@ type Entry struct {
 	Transport string
 	// Status is the HTTP status of the response. For an operation on a WebSocket, it is 0.
 	Status int
-	// Pool is the name of the admission pool that refused the request because its capacity was
-	// exhausted. If no pool refused the request, Pool is empty.
+	// Pool is the name of the admission pool that refused the request. If no pool refused the request,
+	// Pool is empty.
 	Pool string
 	// Bytes is the length of the response in bytes. For an operation on a WebSocket, it is the total
 	// length of the messages that the server has sent for the operation.

@@ -20,9 +20,9 @@ const MaxBytes = 16 << 20
 // apolloFormat is the value of "format" in a manifest that Apollo's tool has written.
 const apolloFormat = "apollo-persisted-query-manifest"
 
-// Read returns the documents of a manifest in order, without duplicates. Read does not validate the
-// documents. If the manifest is invalid, empty or too long, or an ID has two documents, Read
-// returns an error.
+// Read returns the documents of a manifest in order. If a document is repeated, Read returns it
+// only once. If two different documents have the same ID, Read returns an error. Read does not
+// check that the documents are valid GraphQL.
 func Read(r io.Reader) ([]document.Trusted, error) {
 	text, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
 	if err != nil {

@@ -51,8 +51,9 @@ const (
 
 type requestKey struct{}
 
-// Request measures an HTTP request or an operation on a WebSocket, and is its context. Only one
-// goroutine may use a Request at a time. A nil Request records nothing.
+// Request measures an HTTP request or an operation on a WebSocket. It is also the context of this
+// request or operation. Only one goroutine may use a Request at a time. A nil Request records
+// nothing.
 type Request struct {
 	context.Context
 	observer  *Observer

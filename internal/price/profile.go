@@ -26,9 +26,9 @@ type Operation struct {
 	// Setup lists mutations that are executed before the operation. The price of the operation does
 	// not include the price of these mutations.
 	Setup []string `json:"setup"`
-	// MeasuredUnits is the capacity that one execution of the operation consumed. The explain output
-	// of a server contains this capacity. If MeasuredUnits is nil, the operation is executed to
-	// measure the capacity.
+	// MeasuredUnits is the capacity that one execution of the operation consumed. Users can copy it
+	// from a server's explain output. If MeasuredUnits is nil, the command price executes the
+	// operation to measure the capacity.
 	MeasuredUnits *Units `json:"units"`
 }
 

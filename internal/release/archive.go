@@ -40,7 +40,7 @@ func (b build) writeArchives(out string) error {
 }
 
 // tarGzip returns a tar archive of the files, compressed with gzip. In the archive, all files
-// belong to root and have the modification time modified.
+// belong to root. The parameter modified is the modification time of all files.
 func tarGzip(modified time.Time, files []file) ([]byte, error) {
 	var compressed bytes.Buffer
 	w, err := gzip.NewWriterLevel(&compressed, gzip.BestCompression)
@@ -74,8 +74,8 @@ func writeTar(w interface{ Write([]byte) (int, error) }, modified time.Time, fil
 	return archive.Close()
 }
 
-// writeZip writes the files to a zip file. In the zip file, all files have the modification time
-// modified.
+// writeZip writes the files to a zip file. The parameter modified is the modification time of all
+// files in the zip file.
 func writeZip(path string, modified time.Time, files []file) error {
 	var compressed bytes.Buffer
 	archive := zip.NewWriter(&compressed)

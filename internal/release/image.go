@@ -46,8 +46,8 @@ func (l *ociLayout) addJSON(mediaType string, v any) (v1.Descriptor, error) {
 	return l.add(mediaType, content), err
 }
 
-// writeImage writes one OCI image for all Linux platforms among the builds, with license texts and
-// CA certificates. If there is no Linux build, writeImage writes no file.
+// writeImage writes one OCI image, which contains all Linux builds, license texts and CA
+// certificates. If there is no Linux build, writeImage writes no file.
 func writeImage(out string, builds []build) error {
 	l := &ociLayout{}
 	index := v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex}
@@ -65,8 +65,8 @@ func writeImage(out string, builds []build) error {
 	if len(index.Manifests) == 0 {
 		return nil
 	}
-	// index.json has a single entry, which refers to the images of all platforms. A tag of
-	// this entry therefore refers to the images of all platforms.
+	// The file index.json has a single entry, which is tagged with the version. This entry refers to a
+	// list of the images of all platforms, so the tag covers all platforms.
 	platforms, err := l.addJSON(v1.MediaTypeImageIndex, index)
 	if err != nil {
 		return err

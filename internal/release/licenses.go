@@ -19,8 +19,9 @@ import (
 // licenses.
 const sbomTool = "github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0"
 
-// allowedLicenses returns the SPDX IDs of the licenses that dependencies may have. The SBOM tool
-// reports some ISC and BSD licenses as 0BSD or BSD-Source-Code.
+// allowedLicenses returns the SPDX IDs of the licenses that dependencies may have. The result
+// contains 0BSD and BSD-Source-Code, because the SBOM tool reports some ISC and BSD licenses under
+// these IDs.
 func allowedLicenses() []string {
 	// MPL-2.0 requires that users can get the source code. Each archive states the versions of the
 	// unmodified modules.
@@ -60,8 +61,8 @@ func (c component) licenses() (ids []string) {
 	return ids
 }
 
-// write writes the SBOM of a build to the file path, and returns the modules in the SBOM. If a
-// module has a license that is not allowed, write returns an error.
+// write writes the SBOM of a build to the file with the given path. It returns the modules in the
+// SBOM. If the license of a module is missing or not allowed, write returns an error.
 func (p sbomProgram) write(ctx context.Context, b build, path string) ([]component, error) {
 	text, err := runCommand(ctx, ".", nil, p.path, "bin", "-json", "-noserial", "-notimestamp", "-licenses", "-std", "-version", b.version, b.path)
 	if err != nil {

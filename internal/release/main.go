@@ -96,8 +96,9 @@ type build struct {
 	license, notices, readme []byte
 }
 
-// newBuild builds the program for the given platform twice. The directories first and second each
-// contain a clone of the repository. If the two binaries differ, newBuild returns an error.
+// newBuild builds the program for the given platform in two clones of the repository. The
+// parameters first and second are the directories of the clones. If the two binaries differ,
+// newBuild returns an error.
 func newBuild(ctx context.Context, target, work, first, second string) (build, error) {
 	b := build{}
 	var ok bool
@@ -152,8 +153,8 @@ func (b build) archiveName() string {
 	return fmt.Sprintf("ordergraph_%s_%s_%s", b.version, b.os, b.arch)
 }
 
-// runCommand runs a command in the directory dir and returns its output. The command gets the
-// environment of this process, and additionally the variables in environment.
+// runCommand runs a command in the directory dir and returns its output. The parameter environment
+// contains variables that are added to the environment of this process.
 func runCommand(ctx context.Context, dir string, environment []string, name string, args ...string) ([]byte, error) {
 	command := exec.CommandContext(ctx, name, args...)
 	command.Dir, command.Env = dir, append(command.Environ(), environment...)

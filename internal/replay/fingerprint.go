@@ -22,8 +22,9 @@ type fingerprinter struct {
 	decoder jsontext.Decoder
 }
 
-// fingerprint returns a hash of a DynamoDB request. The hash ignores white space and the order of
-// members and elements. If the body is not JSON, fingerprint returns false.
+// fingerprint returns a hash of a DynamoDB request. The parameter target names the DynamoDB
+// operation. The hash ignores white space, the order of object members and the order of array
+// elements. If the body is not JSON, fingerprint returns false.
 func (r *fingerprinter) fingerprint(target string) (uint64, bool) {
 	r.unread = r.body
 	r.decoder.Reset(&r.unread, jsontext.AllowDuplicateNames(true))
@@ -35,8 +36,8 @@ func (r *fingerprinter) fingerprint(target string) (uint64, bool) {
 	return combineHashes(maphash.String(hashSeed, target), hash), errors.Is(err, io.EOF)
 }
 
-// hashValue returns the hash of the next JSON value. The order of members and elements has no
-// effect, because equal requests can have different orders.
+// hashValue returns the hash of the next JSON value. The hash does not depend on the order of
+// object members and array elements, because this order can differ between equivalent requests.
 func hashValue(d *jsontext.Decoder) (uint64, error) {
 	kind := d.PeekKind()
 	end := jsontext.KindEndArray
@@ -70,8 +71,9 @@ func hashValue(d *jsontext.Decoder) (uint64, error) {
 	return combineHashes(sum, uint64(kind)+n<<8), err
 }
 
-// combineHashes combines two hashes. Exchanging a and b changes the result. The function is the
-// finalizer of MurmurHash3 (public domain), so that sums of results rarely collide.
+// combineHashes combines two hashes. Exchanging a and b changes the result. hashValue adds several
+// results, so combineHashes mixes their bits well, to make equal sums rare. The last five lines of
+// the calculation come from MurmurHash3 (public domain).
 func combineHashes(a, b uint64) uint64 {
 	h := a*0x9e3779b97f4a7c15 + b
 	h ^= h >> 33

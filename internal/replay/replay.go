@@ -24,9 +24,9 @@ type HTTPClient interface {
 	Do(*http.Request) (*http.Response, error)
 }
 
-// Client is an HTTP client that replays the responses to reads. A write deletes all stored
-// responses. A Client is safe for concurrent use, but a read during a write may store an outdated
-// response.
+// Client is an HTTP client that replays the responses to reads. By default, a write deletes all
+// stored responses. A Client is safe for concurrent use, but a read during a write may store an
+// outdated response.
 type Client struct {
 	engine       HTTPClient
 	mu           sync.RWMutex
@@ -48,8 +48,8 @@ type storedResponse struct {
 	body   []byte
 }
 
-// WrapClient returns a DynamoDB client that sends its requests to the returned Client. If the
-// Client has no response to replay, the Client uses the HTTP client of db.
+// WrapClient returns a DynamoDB client that uses the returned Client as its HTTP client. If the
+// Client has no response to replay, it sends the request through the HTTP client of db.
 func WrapClient(db *dynamodb.Client) (*dynamodb.Client, *Client) {
 	c := &Client{engine: db.Options().HTTPClient, responses: map[uint64]*storedResponse{}}
 	// The DynamoDB client retries requests and caches credentials as in production.
@@ -84,7 +84,7 @@ func (c *Client) Rewind() { c.transactionIndex.Store(0) }
 
 type requestCounterKey struct{}
 
-// WithRequestCounter returns a copy of ctx in which requests are counted. For each request with the
+// WithRequestCounter returns a copy of ctx that contains the counter n. For each request with the
 // returned context, the client increments n.
 func WithRequestCounter(ctx context.Context, n *atomic.Int64) context.Context {
 	return context.WithValue(ctx, requestCounterKey{}, n)
@@ -180,8 +180,9 @@ func (c *Client) forward(r *http.Request, body []byte) (*http.Response, error) {
 	return c.engine.Do(copied)
 }
 
-// readResponse reads a response, and stores its status and body with new headers. The new headers
-// are the headers that DynamoDB sends, except Date, because a stored date would soon be wrong.
+// readResponse reads a response and returns its status and body with new headers. The new headers
+// are similar to DynamoDB's headers. They do not include Date, because a stored date would soon be
+// wrong.
 func readResponse(response *http.Response) (*storedResponse, error) {
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)

@@ -107,8 +107,8 @@ func (w StatusWeights) choose(n uint64) commerce.Status {
 	return commerce.Cancelled
 }
 
-// Validate returns an error if a value of the shape is invalid. The error names the flag of the
-// command seed that sets this value.
+// Validate returns an error if a value of the shape is invalid. The command seed has a flag for
+// each value. The error names this flag.
 func (s Shape) Validate() error {
 	for _, n := range []struct {
 		name            string
@@ -131,8 +131,8 @@ func (s Shape) Validate() error {
 	return nil
 }
 
-// Generator generates a dataset in parts. Each part can be generated any number of times. A
-// Generator keeps no orders in memory.
+// Generator generates a large dataset in parts, which are small datasets. Each part can be
+// generated any number of times, so a Generator keeps no orders in memory.
 type Generator struct {
 	shape Shape
 	// idTag is a part of the generated IDs. It depends on the Shape, so that datasets of different
@@ -192,8 +192,8 @@ type orderDraft struct {
 
 type draftLine struct{ product, quantity int }
 
-// maxQuantity is the maximum quantity of a generated line item. It is so small that even with the
-// maximum number of orders, the reserved quantity of a product fits in one inventory level.
+// maxQuantity is the maximum quantity of a generated line item. It is small, because one inventory
+// level must cover the quantity of a product that all orders reserve.
 const maxQuantity = 3
 
 func (g *Generator) draft(n int) orderDraft {
@@ -225,8 +225,8 @@ func (g *Generator) OrderID(n int) commerce.OrderID {
 	return commerce.OrderID(g.ulid(g.draft(n).placedAt, "order", n))
 }
 
-// ulid returns a ULID. Its time is the parameter named at. In place of random bits, it contains a
-// hash of kind and n, so that the same arguments always produce the same ULID.
+// ulid returns a ULID with the given time. Instead of random bits, the ULID contains a hash of the
+// seed, kind and n. So the same arguments always produce the same ULID.
 func (g *Generator) ulid(at time.Time, kind string, n int) string {
 	var id ulid.ULID
 	hash := sha256.Sum256(fmt.Appendf(nil, "%x %s %d", g.seed, kind, n))

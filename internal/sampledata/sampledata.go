@@ -24,8 +24,8 @@ var sample []byte
 // Sample returns the sample data. It returns the same errors as Read.
 func Sample() (commerce.Dataset, error) { return Read(bytes.NewReader(sample)) }
 
-// file is the JSON representation of a dataset. The records have the same fields as their Go types
-// in package commerce. Amounts are strings, because JSON libraries may convert numbers to floats.
+// file is the JSON representation of a dataset. Most fields have the same names as in package
+// commerce. Amounts are strings, because JSON libraries may convert numbers to floats.
 type file struct {
 	Source     string               `json:"source"`
 	Employees  []commerce.Employee  `json:"employees"`

@@ -45,13 +45,13 @@ func (h httpHandler) releaseCapacity(ctx context.Context, id admission.PoolID, n
 	h.pools[id].Release(admission.CallerFromContext(ctx), n)
 }
 
-// Delays of refusals that the caller itself has caused. Without a delay, a client that immediately
-// repeats each refused request would keep the processors busy.
+// Delays before the server refuses a request through the client's own fault. Without a delay, a
+// client that immediately repeats each refused request would keep the processors busy.
 const (
 	// refusalDelay is the delay if the caller exceeds its rate limit or its share of a pool.
 	refusalDelay = 200 * time.Millisecond
-	// forgedTokenDelay is the delay if the signature of a token is invalid. If no other request waits
-	// for the verification of its token, the refusal is not delayed.
+	// forgedTokenDelay is the delay if the signature of a token is invalid while other requests wait
+	// for their signature verification.
 	forgedTokenDelay = time.Second
 )
 
@@ -75,7 +75,7 @@ func delayRefusal(ctx context.Context, refused *refusal, result graph.Result) {
 }
 
 // poolRefusal converts an admission.Refusal to a refusal with an HTTP status and an error code. If
-// full is nil, poolRefusal returns nil.
+// the parameter is nil, poolRefusal returns nil.
 func poolRefusal(full *admission.Refusal) *refusal {
 	if full == nil {
 		return nil

@@ -62,8 +62,9 @@ func (h httpHandler) withIdentity(ctx context.Context, identity auth.Identity) c
 	return context.WithValue(ctx, identityKey{}, identity)
 }
 
-// watchToken calls end when the token of a connection is no longer valid. If the connection has no
-// token, watchToken never calls end. stop ends the watch.
+// watchToken calls the function end when the token of a connection is no longer valid. If the
+// connection has no token, watchToken never calls end. To end the watch, call the returned
+// function.
 func (a authentication) watchToken(ctx context.Context, end func()) (stop func()) {
 	identity, ok := ctx.Value(identityKey{}).(auth.Identity)
 	if !ok || identity.Principal.Role == commerce.RoleAnonymous {
@@ -131,9 +132,9 @@ func bearer(authorization string) (string, bool) {
 	return token, strings.EqualFold(scheme, "Bearer") && token != ""
 }
 
-// unauthenticated returns a refusal with status 401. given reports whether the request had a token.
-// The refusal does not contain the reason why a token is invalid, because this reason could help an
-// attacker.
+// unauthenticated returns a refusal with status 401. The parameter given is true if the token was
+// invalid, and false if the request had no bearer token. The refusal does not say why a token is
+// invalid, because the reason could help an attacker.
 func unauthenticated(given bool) *refusal {
 	if given {
 		refused := newRefusal(http.StatusUnauthorized, errcode.Unauthenticated, "the token is invalid: get a new token, and send only one Authorization header: Bearer TOKEN")

@@ -12,9 +12,9 @@ const (
 	// minCompressedSize is the minimum size in bytes of a response that is compressed. Shorter
 	// responses fit into one network packet even without compression.
 	minCompressedSize = 1024
-	// maxCompressionJitter is the maximum number of random bytes that obscure the size of a compressed
-	// response. The number depends only on the content, so that repeated responses do not reveal the
-	// size.
+	// maxCompressionJitter is the maximum number of bytes that are added to a compressed response to
+	// hide its exact size. Equal responses get the same number of bytes. Otherwise, an attacker could
+	// compute the exact size from several equal responses.
 	maxCompressionJitter = 32
 )
 

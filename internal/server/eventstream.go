@@ -59,9 +59,9 @@ func (h httpHandler) serveEventStream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// startOperation reads a request and starts its operation. If the operation is a subscription,
-// startOperation sets *stream. The caller must then release one unit of admission.PoolSubscriptions
-// and one unit of admission.PoolSockets.
+// startOperation reads a request and starts its operation. If this starts a subscription,
+// startOperation sets *stream. When the subscription ends, the caller must release one unit of
+// admission.PoolSubscriptions and one unit of admission.PoolSockets.
 func (h httpHandler) startOperation(w http.ResponseWriter, r *http.Request, stream **graph.Subscription) (*http.Request, graph.Result, *refusal) {
 	withPrincipal, arrived, refused := h.readRequest(w, r, true)
 	if refused != nil {

@@ -200,7 +200,8 @@ func (h httpHandler) readRequest(w http.ResponseWriter, r *http.Request, accepta
 }
 
 // receiveBody reads the body of a POST request, and checks other requests for CSRF. If receiveBody
-// refuses a POST, it returns the part that has arrived, for the rate limit.
+// refuses a POST request, it also returns the bytes that it has read, because they count against
+// the rate limit.
 func (h httpHandler) receiveBody(w http.ResponseWriter, r *http.Request) (body []byte, refused *refusal) {
 	// A POST with JSON needs no CSRF check, because a browser sends a CORS preflight first.
 	if r.Method == http.MethodPost {
@@ -295,9 +296,9 @@ func httpStatus(result graph.Result, t mediaType) int {
 	return http.StatusOK
 }
 
-// responseBody is the body of a response in two parts: head, followed by rest. rest contains the
-// data, which can have megabytes. A separate head avoids copying the data only to write text before
-// it.
+// responseBody is the body of a response: head, followed by rest. rest contains the data, which can
+// be megabytes long. Because head is separate, newResponseBody can add text before the data without
+// copying the data.
 type responseBody struct{ head, rest []byte }
 
 func (b responseBody) size() int { return len(b.head) + len(b.rest) }
@@ -305,8 +306,8 @@ func (b responseBody) size() int { return len(b.head) + len(b.rest) }
 // memoryBytes returns how many bytes of memory the body uses while the client reads it.
 func (b responseBody) memoryBytes() int { return cap(b.rest) }
 
-// maxSpareCapacity limits the unused bytes of a response buffer. Without the limit, a short
-// response to a slow client could keep a large buffer in memory.
+// maxSpareCapacity, plus a quarter of the response's length, limits the unused bytes of a response
+// buffer. Without the limit, a short response to a slow client could keep a large buffer in memory.
 const maxSpareCapacity = 4 << 10
 
 // dataPrefix is the start of a response body that has data and no errors.
@@ -427,7 +428,7 @@ func (e *refusal) result() graph.Result {
 func contentTypeHeader(t mediaType) []string { return []string{string(t) + "; charset=utf-8"} }
 
 // writeResponse writes a response. It sets Content-Length, so that net/http does not use chunked
-// encoding. net/http buffers the headers and sends them in one packet with a short body.
+// encoding.
 func writeResponse(w http.ResponseWriter, t mediaType, status int, body responseBody) {
 	header := w.Header()
 	header["Content-Type"] = contentTypeHeader(t)

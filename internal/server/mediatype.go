@@ -42,8 +42,8 @@ func negotiateMediaType(values []string) (mediaType, bool) {
 		if t == typeEventStream && !named {
 			continue
 		}
-		// If two types have the same weight, the first type wins. If the first type matched only a
-		// wildcard, the second type wins.
+		// If two types have the same weight, the earlier type in the list is chosen. But if the earlier
+		// type matched only a wildcard, the later type is chosen.
 		if weight > bestWeight || weight > 0 && weight == bestWeight && !bestNamed {
 			best, bestWeight, bestNamed = t, weight, named
 		}

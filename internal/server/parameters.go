@@ -14,8 +14,8 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
-// maxJSONValues is the maximum number of JSON values in a body. A value with two bytes in the body,
-// such as "0,", uses about sixty bytes of memory.
+// maxJSONValues is the maximum number of JSON values in a body. It limits the memory of decoded
+// values: the two bytes "0," in an array become a value of about sixty bytes.
 const maxJSONValues = 10_000
 
 // tooManyJSONValues reports whether text may contain more than maxJSONValues JSON values. It counts
@@ -74,8 +74,8 @@ func decodeParameters(body []byte) (p parameters, refused *refusal) {
 	}
 }
 
-// unmarshal decodes one JSON value from valid UTF-8. As in encoding/json, the last of several equal
-// names is used, and U+FFFD replaces an unpaired surrogate.
+// unmarshal decodes one JSON value from valid UTF-8. Like encoding/json, it accepts an object that
+// repeats a name, and replaces an unpaired surrogate with U+FFFD.
 func unmarshal(text []byte, to jsonv2.UnmarshalerFrom) error {
 	return jsonv2.Unmarshal(text, to, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
@@ -220,8 +220,8 @@ func readObject(d *jsontext.Decoder) (map[string]any, error) {
 	})
 }
 
-// readMembers reads a JSON object from d. For each member, it calls value with the member's name.
-// value must then read the member's value from d.
+// readMembers reads a JSON object from d. For each member, it reads the name and calls the function
+// value with this name. The function must read the member's value from d.
 func readMembers(d *jsontext.Decoder, value func(name string) error) error {
 	if _, err := d.ReadToken(); err != nil {
 		return err

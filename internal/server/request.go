@@ -18,12 +18,12 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 )
 
-// maxUncountedBody is the length in bytes up to which a body does not count against
-// admission.PoolRequestBodies. This pool limits the memory that slow clients use.
+// maxUncountedBody is a length in bytes. Only longer bodies count against
+// admission.PoolRequestBodies, which limits the memory that slow clients use.
 const maxUncountedBody = 16 << 10
 
 // maxURL is the maximum length of a URL in bytes. It must be less than net/http's limit for
-// headers, because net/http would respond without JSON.
+// headers. If a URL exceeded that limit, net/http would respond without JSON.
 const maxURL = 16 << 10
 
 // decodeURL decodes a GraphQL request from a URL.
@@ -113,9 +113,10 @@ func (h httpHandler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *
 	return body, nil
 }
 
-// readLongBody reads a body. expected is the body's length, or the maximum if the length is
-// unknown. After the first maxUncountedBody bytes, the body uses expected units of
-// admission.PoolRequestBodies until it has arrived.
+// readLongBody reads a body. The parameter expected is the body's length, or the maximum length of
+// a body if the length is unknown. When maxUncountedBody bytes have arrived, readLongBody acquires
+// capacity for the expected length in admission.PoolRequestBodies. It releases the capacity after
+// it has read the body.
 func (h httpHandler) readLongBody(w http.ResponseWriter, r *http.Request, expected int) ([]byte, *refusal, error) {
 	arriving := http.MaxBytesReader(w, r.Body, int64(h.limits.Body))
 	body, err := io.ReadAll(io.LimitReader(arriving, maxUncountedBody))

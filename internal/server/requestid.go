@@ -137,8 +137,8 @@ func (w *statusWriter) writeError(id string) {
 	}
 	header := w.Header()
 	for name := range header {
-		// The request ID, Vary and the CORS headers also apply to the error. All other headers describe
-		// the handler's response, so they are deleted.
+		// The error response keeps the request ID, Vary and the CORS headers. All other headers are
+		// deleted, because they describe the handler's response.
 		if name != requestIDHeader && name != "Vary" && !strings.HasPrefix(name, "Access-Control-") {
 			header.Del(name)
 		}

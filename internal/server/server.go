@@ -66,8 +66,8 @@ type Options struct {
 	// Admission contains the pools, which limit the capacity that each caller uses. If Admission is
 	// nil, New creates pools of the default sizes.
 	Admission *admission.Controller
-	// Weights maps a role to a factor that multiplies the pool shares of callers with this role. For a
-	// role without an entry, the factor is 1.
+	// Weights maps a role to a factor. For callers with this role, the share of each pool is
+	// multiplied by the factor. For a role without an entry, the factor is 1.
 	Weights map[commerce.Role]int
 	// OnReadiness, if set, is called after each readiness check with its result.
 	OnReadiness func(ready bool)

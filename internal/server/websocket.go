@@ -55,7 +55,7 @@ const (
 	messageComplete  = "complete"
 )
 
-// initPayloadHeaders are the headers that a client can also send in the payload of connection_init.
+// initPayloadHeaders are headers that a client can also send in the payload of connection_init.
 // This is necessary because web pages cannot set headers when they open a WebSocket.
 var initPayloadHeaders = [...]string{"Authorization", ExplainHeader}
 
@@ -273,7 +273,8 @@ func (s *socket) recoverPanic() {
 }
 
 // close closes the socket and waits up to closeTimeout for the client's close frame. Only the first
-// call of close or abort has an effect. close returns false for use in message handlers.
+// call of close or abort has an effect. close always returns false, so that a message handler can
+// return its result.
 func (s *socket) close(code websocket.StatusCode, reason string) bool {
 	s.closeOnce.Do(func() {
 		s.handler.log.DebugContext(s.ctx, "a socket is closed", "code", int(code), "reason", reason, "requestId", requestID(s.ctx))
@@ -353,8 +354,8 @@ func (s *socket) receive() (websocket.MessageType, []byte, error) {
 		text = append(text, rest...)
 	}
 	if errors.Is(err, websocket.ErrMessageTooBig) {
-		// The library has already sent a close frame. s.close keeps the connection open until a client
-		// that is still sending can read this frame.
+		// The library has already sent a close frame. s.close does not cut the connection at once, so
+		// that a client that is still sending can read this frame.
 		s.close(websocket.StatusMessageTooBig, "Message too long")
 	}
 	return kind, text, err
@@ -402,7 +403,7 @@ func (s *socket) initialise(m clientMessage) bool {
 }
 
 // authenticate verifies the client's token and reports whether the socket remains open. If the
-// token is or becomes invalid, the socket is closed.
+// token is invalid, or becomes invalid later, the socket is closed.
 func (s *socket) authenticate(header http.Header) bool {
 	ctx, cancel := context.WithTimeout(s.ctx, s.handler.limits.RequestTime)
 	defer cancel()
@@ -431,9 +432,10 @@ func (s *socket) authenticate(header http.Header) bool {
 	return true
 }
 
-// initHeaders returns the headers that s.handler.initHeaders names. The payload of connection_init
-// overrides the upgrade request. If the payload repeats a header or contains a value that is
-// neither a string nor a boolean, initHeaders returns false.
+// initHeaders returns the headers that s.handler.initHeaders lists. A header in the payload of
+// connection_init replaces the same header of the upgrade request. initHeaders returns false if the
+// payload contains two spellings of a listed header. It also returns false if the header's value is
+// not a string, a boolean or null.
 func (s *socket) initHeaders(parameters map[string]json.RawMessage) (http.Header, bool) {
 	header := http.Header{}
 	for _, name := range s.handler.initHeaders {
@@ -560,12 +562,13 @@ func (s *socket) subscribe(m clientMessage) bool {
 	return true
 }
 
-// maxShownOperationID is the maximum number of bytes of an operation ID in the reason of a close
-// frame. WebSockets limit the whole reason to 123 bytes.
+// maxShownOperationID limits how many bytes of an operation ID a close frame shows in its reason.
+// WebSockets limit the whole reason to 123 bytes.
 const maxShownOperationID = 60
 
-// removeOperation cancels and removes the operation with the given ID. If o is not nil, it removes
-// only o, because a newer operation may use the same ID.
+// removeOperation cancels and removes the operation with the given ID. If o is not nil and a newer
+// operation uses the ID, removeOperation keeps the newer operation. It reports whether it has
+// removed an operation.
 func (s *socket) removeOperation(id string, o *socketOperation) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// Limits returns a setting for each field of the struct that limits points to. If a field has an
-// incomplete tag, or a type other than int and time.Duration, Limits panics. Example:
+// Limits returns a setting for each field of a struct. The argument must be a pointer to the
+// struct. If a field has an incomplete tag, or a type other than int and time.Duration, Limits
+// panics. Example:
 //
 //	Body int `env:"ORDERGRAPH_MAX_BODY" default:"131072" code:"BODY_TOO_LARGE (413)" meaning:"bytes of a request body"`
 func Limits(limits any) (rows []Setting) {

@@ -35,8 +35,8 @@ type Setting struct {
 // prefix is the prefix of environment variables that only this program reads.
 const prefix = "ORDERGRAPH_"
 
-// FileSuffix is the suffix of an environment variable with the path of a file that contains a
-// secret. The variable X_FILE can replace the variable X.
+// FileSuffix is a suffix of environment variables. Instead of a variable X with a secret, users can
+// set the variable X_FILE to the path of a file that contains the secret.
 const FileSuffix = "_FILE"
 
 // Flag returns the name of the setting's flag, such as max-body. If the setting has no flag, Flag
@@ -104,8 +104,8 @@ func (v Value) Set(text string) error {
 	return v.parse(text)
 }
 
-// ParsedBy returns a Value with the given parser. accepted describes the accepted texts in an
-// error, such as `is "x": set it to on or off`.
+// ParsedBy returns a Value with the given parser. The parameter accepted describes the valid texts
+// for error messages. If it is `on or off`, an error is `is "x": set it to on or off`.
 func ParsedBy[T any](target *T, defaultText, accepted string, parse func(text string) (v T, ok bool)) Value {
 	return Value{
 		Default: defaultText,
@@ -164,14 +164,14 @@ func Text(target *string, defaultText string) Value {
 	return TextMatching(target, defaultText, "", func(string) bool { return true })
 }
 
-// TextMatching returns a Value that is a text. A text is valid if matches(text) is true. In error
-// messages, accepted describes the valid texts.
+// TextMatching returns a Value that is a text. A text is valid if matches(text) is true. The
+// parameter accepted describes the valid texts for error messages.
 func TextMatching(target *string, defaultText, accepted string, matches func(text string) bool) Value {
 	return ParsedBy(target, defaultText, accepted, func(text string) (string, bool) { return text, matches(text) })
 }
 
 // List returns a Value that is a list of items, separated by commas. An item is valid if
-// matches(item) is true. In error messages, accepted describes the valid items.
+// matches(item) is true. The parameter accepted describes the valid items for error messages.
 func List(target *[]string, accepted string, matches func(item string) bool) Value {
 	return Value{parse: func(text string) error {
 		for item := range strings.SplitSeq(text, ",") {

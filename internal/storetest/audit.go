@@ -111,8 +111,9 @@ func AssertConsistent(t TB, db *dynamodb.Client, table string, shards int) *Audi
 	return a
 }
 
-// Audit verifies that all records of a table are consistent. To detect bugs in the writing code,
-// Audit shares only package model with that code. If a request fails, Audit returns the error.
+// Audit verifies that all records of a table are consistent. Except for package model, it uses no
+// code that also writes records, so that it detects bugs in that code. If a request fails, Audit
+// returns the error.
 func Audit(ctx context.Context, db *dynamodb.Client, table string, shards int) (*AuditResult, error) {
 	a := &audit{AuditResult: AuditResult{Records: map[Key]Record{}, IdempotencyRecords: map[string]Record{}}, shards: shards, orders: map[string]*auditedOrder{}}
 	if err := scan(ctx, db, table, nil, func(k Key, r Record) {
@@ -202,7 +203,7 @@ func (a *audit) expectEqual(k Key, subject string, want, got any) {
 var uncopiedAttributes = []string{"pk", "sk", "gsi1pk", "gsi1sk", "entity"}
 
 // compareRecords adds a problem for each attribute that differs between two records. It ignores the
-// attributes in except. otherName describes the second record in the problems.
+// attributes that the parameter except lists. The problem texts call the second record otherName.
 func (a *audit) compareRecords(k Key, otherName string, one, other Record, except ...string) {
 	for name, v := range one {
 		if !slices.Contains(except, name) && !EqualValues(v, other[name]) {
@@ -274,8 +275,9 @@ func (a *audit) collectOrder(k Key, r Record) {
 	}
 }
 
-// shardedKey returns the partition key of a record in the index. The record belongs to a list that
-// is split into several partitions (shards). A hash of the record's ID determines the shard.
+// shardedKey returns a record's partition key in the index. If the table has several shards,
+// shardedKey appends a shard number to the parameter key. A hash of the record's ID determines the
+// number.
 func (a *audit) shardedKey(key, id string) string {
 	if a.shards <= 1 {
 		return key
@@ -345,8 +347,8 @@ func (a *audit) checkEdge(k Key, e *model.Entity, r Record) {
 	}
 }
 
-// requireRecord returns the record with the given key. If the record does not exist, requireRecord
-// adds a problem about k and returns nil.
+// requireRecord returns the record with the keys pk and sk. If it does not exist, requireRecord
+// returns nil and adds a problem: the record with the key k refers to a missing record.
 func (a *audit) requireRecord(k Key, pk, sk string) Record {
 	r := a.Records[Key{pk, sk}]
 	if r == nil {
@@ -358,8 +360,8 @@ func (a *audit) requireRecord(k Key, pk, sk string) Record {
 const metadataSortKey = "#METADATA"
 
 // checkRecord verifies that a record is valid. The copies of the record in additional lists (edges)
-// and all records to which the record refers must exist. checkOrder later verifies all records of an
-// order together.
+// and all records to which the record refers must exist. checkOrder later verifies all records of
+// an order together.
 func (a *audit) checkRecord(k Key, r Record) {
 	for name, v := range r {
 		if n, ok := v.(*types.AttributeValueMemberN); ok && strings.HasPrefix(n.Value, "-") {

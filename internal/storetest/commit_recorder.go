@@ -19,9 +19,9 @@ import (
 	"github.com/ordergraph/ordergraph/internal/faults"
 )
 
-// CommitRecorder is an HTTP client that records the events of orders in the sequence of their
-// commits. Unlike DynamoDB, test engines do not cancel conflicting transactions, so CommitRecorder
-// must prevent conflicts.
+// CommitRecorder is an HTTP client that records order events in the sequence in which their
+// transactions commit. Unlike DynamoDB, test engines do not cancel conflicting transactions, so
+// CommitRecorder cancels them or executes one transaction at a time.
 type CommitRecorder struct {
 	next            faults.HTTPClient
 	cancelConflicts bool

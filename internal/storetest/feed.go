@@ -12,8 +12,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/feed"
 )
 
-// ChangeSource returns the source of a change feed for the tables of db's engine. ChangeSource
-// recognizes the engine by the type of db's HTTP client, so this client must not be wrapped.
+// ChangeSource returns the feed.Source of db's engine. It recognizes the engine by the type of db's
+// HTTP client, so this client must not be wrapped.
 func ChangeSource(t testing.TB, db *dynamodb.Client) feed.Source {
 	t.Helper()
 	if engine, ok := db.Options().HTTPClient.(feed.Observable); ok {

@@ -50,8 +50,9 @@ func WithScanLimit(db *dynamodb.Client, records int32) *dynamodb.Client {
 	})
 }
 
-// WithCountLimit returns a client of db's engine that limits the records per page of a Query that
-// counts records or has no limit. A second page then needs fewer records.
+// WithCountLimit returns a client of db's engine that reads at most the given number of records per
+// page of a Query. It changes only a Query that counts records or has no limit. Small pages let a
+// test with few records read several pages.
 func WithCountLimit(db *dynamodb.Client, records int32) *dynamodb.Client {
 	return WithRequestHook(db, func(_ context.Context, in any) error {
 		if query, ok := in.(*dynamodb.QueryInput); ok && (query.Select == types.SelectCount || query.Limit == nil) {
@@ -84,8 +85,9 @@ func StoreTableName(t testing.TB, store *dynamo.Store) string {
 	return name
 }
 
-// WithHTTPHook returns a copy of r with a Store that calls before for each request. earlier counts
-// the earlier requests of the operation. If before returns a response, the request is not sent.
+// WithHTTPHook returns a copy of r with a new Store. The Store calls the hook (the parameter
+// before) for each request. The hook's parameter earlier is the number of earlier requests with the
+// same DynamoDB operation. If the hook returns a response, the request is not sent.
 func (r RawTable) WithHTTPHook(before func(operation string, earlier int, body string) *http.Response) RawTable {
 	r.T.Helper()
 	next := r.DB.Options().HTTPClient

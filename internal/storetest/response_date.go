@@ -7,8 +7,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// WithoutResponseDate returns a client that removes the header Date from responses. With this
-// header, a Store with a fake clock would refuse to write.
+// WithoutResponseDate returns a client that removes the header Date from responses. A Store
+// compares its clock with this header, so a Store with a fake clock would refuse to write.
 func WithoutResponseDate(db *dynamodb.Client) *dynamodb.Client {
 	return withResponseHeader(db, func(h http.Header) { h.Del("Date") })
 }

@@ -33,8 +33,8 @@ func results() []string {
 	return []string{resultOK: "ok", resultThrottled: "throttled", resultConflict: "conflict", resultConditionFailed: "condition_failed", resultUnavailable: "unavailable", resultError: "error"}
 }
 
-// resultOf returns the result of a DynamoDB request that ended with err. The value is an index of
-// the slice that results returns.
+// resultOf returns the result of a DynamoDB request that ended with err. The result is a constant
+// such as resultThrottled.
 func resultOf(err error) int {
 	if err == nil {
 		return resultOK
@@ -68,7 +68,7 @@ func conditionFailed(err error) bool {
 type requestMetricsKey struct{ pattern, operation string }
 
 // requestMetrics contains the metrics for the DynamoDB requests of one pattern and operation. The
-// first such request creates them, so that metrics without requests are not exported.
+// metrics are created at the first such request. Until then, they are not exported.
 type requestMetrics struct {
 	create      sync.Once
 	results     [resultCount]prometheus.Counter
@@ -80,8 +80,8 @@ type requestMetrics struct {
 type requestVectors struct {
 	requests, units *prometheus.CounterVec
 	duration        *prometheus.HistogramVec
-	// known contains a key for each combination of a declared pattern and an operation. The map does
-	// not change after its creation.
+	// known contains an entry for each combination of a declared pattern and a DynamoDB operation. The
+	// map does not change after its creation.
 	known map[requestMetricsKey]*requestMetrics
 	other *requestMetrics
 }

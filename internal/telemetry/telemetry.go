@@ -112,8 +112,9 @@ func (t *Telemetry) TrustOperation(name string) {
 	}
 }
 
-// ObserveOperation counts an operation and records its duration. If the operation is not trusted,
-// name is empty. If there is no error, code is empty.
+// ObserveOperation counts an operation and records its duration. If TrustOperation was not called
+// with name, the label "operation" gets the value "other". The code of an operation without errors
+// is "OK" or empty.
 func (t *Telemetry) ObserveOperation(ctx context.Context, name, operationType, code string, d time.Duration) {
 	if code == "" {
 		code = codeOK

@@ -57,8 +57,8 @@ func New(t testing.TB) *Collector {
 	return c
 }
 
-// Configure sets OTEL_* variables until the test ends, so that the SDK sends traces to the
-// Collector. variables lists further names, each followed by its value.
+// Configure sets OTEL_EXPORTER_OTLP_ENDPOINT until the test ends, so that the SDK sends traces to
+// the Collector. It also sets the given variables. In the list, each name is followed by its value.
 func (c *Collector) Configure(t testing.TB, variables ...string) {
 	t.Helper()
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", c.URL)
@@ -170,7 +170,7 @@ func value(v *common.AnyValue) string {
 const treeWidth = 98
 
 // Tree formats spans as a tree, without times and IDs. Concurrent spans can start in any order, so
-// Tree sorts them by round trip and access pattern.
+// Tree sorts the children of each span by round trip, access pattern and name.
 func Tree(spans []*Span) string {
 	var tree strings.Builder
 	writeTree(&tree, spans, "")

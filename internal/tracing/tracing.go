@@ -143,8 +143,9 @@ type Span struct{ span otrace.Span }
 // SpanFromContext returns the span in ctx.
 func SpanFromContext(ctx context.Context) Span { return Span{otrace.SpanFromContext(ctx)} }
 
-// Start starts the span of an operation, as a child of the client's span in header. Start ignores a
-// span in ctx. The returned context contains the new span.
+// Start starts the span of an operation. If header contains the trace context of a client's span,
+// the new span is a child of that span. Start ignores a span in ctx. The returned context contains
+// the new span.
 func (t *Tracer) Start(ctx context.Context, header http.Header) (context.Context, Span) {
 	if t == nil {
 		return ctx, Span{}
@@ -238,8 +239,8 @@ func (s Span) End(o *observe.Operation, t RequestInfo) {
 	s.span.SetAttributes(attributes...)
 }
 
-// RequestObserver returns an Observer that starts a span for each DynamoDB request to the table. It
-// ignores requests of operations whose own span is not sampled.
+// RequestObserver returns an Observer that starts a span for each DynamoDB request to the table. If
+// the span of an operation is not sampled, the Observer ignores the operation's requests.
 func (t *Tracer) RequestObserver(table string) trace.Observer {
 	if t == nil {
 		return nil
@@ -297,8 +298,8 @@ func (r *requestObserver) EndRequest(ctx context.Context, request trace.Request,
 	span.End()
 }
 
-// errorType returns DynamoDB's error code. If err has no error code, errorType returns the kind of
-// error instead. Spans must not contain the error message, because it can contain keys.
+// errorType returns DynamoDB's error code. If err has no error code, errorType returns "timeout",
+// "canceled" or "_OTHER". The error message can contain keys, so spans must not contain it.
 func errorType(err error) string {
 	var api interface{ ErrorCode() string }
 	switch {

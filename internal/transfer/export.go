@@ -20,8 +20,8 @@ const defaultSegments = 4
 
 // ExportOptions configure an export.
 type ExportOptions struct {
-	// Segments is the number of table segments that are scanned in parallel. If Segments is 0, a new
-	// export uses defaultSegments, and a resumed export keeps its number.
+	// Segments is the number of table segments that are scanned in parallel. If it is 0, a new export
+	// uses defaultSegments. A resumed export then uses the number of the interrupted export.
 	Segments int
 	// Overwrite reports whether the export may replace an existing file. The file is replaced only
 	// when the export is complete.
@@ -53,9 +53,8 @@ type exportProgress struct {
 	Table string `json:"table"`
 	// Replaces reports whether ExportOptions.Overwrite was set when the export began.
 	Replaces bool `json:"replaces"`
-	// Segments contains the progress of the scan of each segment. FILE.part is the file of an
-	// incomplete export. The records that were scanned so far are at its beginning, and Bytes is their
-	// length.
+	// Segments contains the scan progress of each table segment. FILE.part, the file of an incomplete
+	// export, begins with the records that were scanned so far. Bytes is the length of these records.
 	Segments []bulk.SegmentProgress `json:"segments"`
 	ExportResult
 }
@@ -121,8 +120,8 @@ func export(ctx context.Context, store *dynamo.Store, w io.Writer, p *exportProg
 	})
 }
 
-// ExportFile exports a table to a file, or resumes an interrupted export. An existing file is
-// replaced only with opts.Overwrite, and only at the end. If the progress cannot be saved,
+// ExportFile exports a table to a file, or resumes an interrupted export. If opts.Overwrite is set,
+// it replaces an existing file when the export is complete. If the progress cannot be saved,
 // ExportFile returns a SaveError.
 func ExportFile(ctx context.Context, store *dynamo.Store, name string, opts ExportOptions) (ExportResult, error) {
 	table, err := store.TableID(ctx)
@@ -194,7 +193,8 @@ func writePart(ctx context.Context, store *dynamo.Store, name string, p *exportP
 }
 
 // initialExportProgress returns the saved progress of an interrupted export, or the progress of a
-// new export. If only the progress file of a finished export must be removed, complete is true.
+// new export. If the interrupted export has already written the complete file, the result complete
+// is true. The caller then only removes the progress file.
 func initialExportProgress(name, table string, opts ExportOptions) (p *exportProgress, complete bool, err error) {
 	fresh, earlier := newExportProgress(table, opts), &exportProgress{}
 	part, progressFile := name+partSuffix, name+exportProgressSuffix

@@ -76,9 +76,10 @@ func (o ImportOptions) reportProgress(done bulk.ImportResult, size int64) {
 	}
 }
 
-// ImportFile imports the records of a file, or resumes an unfinished import. If the file is
-// incomplete or the options have changed, ImportFile returns an error. If the progress cannot be
-// saved, ImportFile returns a SaveError.
+// ImportFile imports the records of a file, or resumes an unfinished import. If the export to the
+// file is unfinished, ImportFile returns an error. It also returns an error if the table,
+// opts.Overwrite or the imported lines have changed since the unfinished import. If the progress
+// cannot be saved, it returns a SaveError.
 func ImportFile(ctx context.Context, store *dynamo.Store, name string, opts ImportOptions) (ImportResult, error) {
 	if err := checkComplete(name); err != nil {
 		return ImportResult{}, err
@@ -165,9 +166,9 @@ func (p *importProgress) checkResumable(f *os.File, name, table string, opts Imp
 	return err
 }
 
-// checksum returns the checksum of the bytes f[:to]. sum must be the checksum of the bytes
-// f[:from], so that checksum reads only the bytes f[from:to]. If f has fewer bytes, checksum
-// returns io.ErrUnexpectedEOF.
+// checksum returns the checksum of the bytes f[:to]. The parameter sum is the checksum of the bytes
+// f[:from], so checksum reads only the bytes f[from:to]. If f ends before them, checksum returns
+// io.ErrUnexpectedEOF.
 func checksum(sum uint64, f io.ReaderAt, from, to int64) (uint64, error) {
 	hash := resumableCRC{sum, crc64.MakeTable(crc64.ECMA)}
 	n, err := io.Copy(&hash, io.NewSectionReader(f, from, to-from))

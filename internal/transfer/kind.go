@@ -13,8 +13,8 @@ type Kind int
 
 // Kinds of files.
 const (
-	// KindUnknown means that the kind cannot be detected. For example, KindUnknown is the kind of an
-	// empty file. Such a file can be the export of an empty table.
+	// KindUnknown means that the kind cannot be detected, for example because the file is empty. The
+	// export of an empty table is an empty file.
 	KindUnknown Kind = iota
 	// KindGzip is a file compressed with gzip.
 	KindGzip
@@ -47,8 +47,9 @@ func DetectKind(start []byte) Kind {
 	return KindUnknown
 }
 
-// sniffer is a reader of an export. If its input is a dataset or is compressed, the first Read
-// fails with an error that names the command to use instead.
+// sniffer is a reader that expects an export. If the input is compressed, or is a dataset instead
+// of an export, the first Read returns an error. The error contains the right command for the
+// input.
 type sniffer struct {
 	io.Reader
 	// name is the file's name in errors.

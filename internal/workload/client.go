@@ -57,8 +57,9 @@ var DeclaredUserErrors = func() map[string][]string {
 	return types
 }()
 
-// RecordSelection returns a GraphQL selection set without braces. It contains only the fields that
-// are stored in the type's own DynamoDB record. The first letter of the name may be lower case.
+// RecordSelection returns a GraphQL selection set for a type, without braces. It selects only the
+// fields that are stored in the type's own DynamoDB record. The parameter name is the name of the
+// type, but may begin with a small letter.
 func RecordSelection(name string) string {
 	var fields []string
 	definition := schema.Types[strings.ToUpper(name[:1])+name[1:]]

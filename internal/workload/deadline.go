@@ -30,8 +30,8 @@ func (d *ManualDeadline) Expire() { d.once.Do(func() { close(d.expired) }) }
 // Done returns a channel that is closed when the deadline has passed.
 func (d *ManualDeadline) Done() <-chan struct{} { return d.expired }
 
-// Deadline returns a time one hour in the future. Code that checks the remaining time therefore
-// expects to have time for another attempt.
+// Deadline returns a time one hour in the future, so that the tested code never skips a retry for
+// lack of time.
 func (d *ManualDeadline) Deadline() (time.Time, bool) { return time.Now().Add(time.Hour), true }
 
 // Err returns context.DeadlineExceeded if the deadline has passed.
@@ -44,8 +44,8 @@ func (d *ManualDeadline) Err() error {
 	}
 }
 
-// ServeWithDeadline starts a server like Serve. All requests to this server have one common
-// deadline, which passes when the test calls passed.
+// ServeWithDeadline starts a server like Serve. All requests to this server share one deadline. The
+// deadline passes when the test calls the returned function.
 func ServeWithDeadline(t testing.TB, store *dynamo.Store, log io.Writer) (url string, passed func()) {
 	t.Helper()
 	next, deadline := newHandler(t, store, log), NewManualDeadline(context.Background())

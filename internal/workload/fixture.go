@@ -8,7 +8,8 @@ import (
 )
 
 // Fixture describes a small dataset without orders. The customers have the IDs c0, c1 and so on.
-// Other IDs begin with p, w or e. Every warehouse has Stock units of every product.
+// The IDs of products begin with p, the IDs of warehouses with w, and the IDs of employees with e.
+// Every warehouse has Stock units of every product.
 type Fixture struct{ Customers, Products, Warehouses, Employees, Stock int }
 
 // Dataset returns the dataset that the Fixture describes.

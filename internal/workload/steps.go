@@ -13,8 +13,9 @@ import (
 // mutation.
 type Step struct {
 	Mutation
-	// OrderChoice selects one of the orders that exist when the client sends the mutation. It is -1 if
-	// the mutation does not change an order.
+	// OrderChoice selects the order that the mutation changes. 0 is the newest suitable order at the
+	// time of sending, 1 is the order before it, and so on. If the mutation does not change an order,
+	// OrderChoice is -1.
 	OrderChoice int
 	// PreferAllowed reports whether the client prefers orders whose status allows the mutation. The
 	// client knows the status of an order from the last response that contained the order.
@@ -29,8 +30,8 @@ type Step struct {
 // VersionChoice determines the argument expectedVersion of a mutation.
 type VersionChoice int
 
-// NoVersion omits expectedVersion from the mutation. LatestVersion sends the record's version from
-// the last response. WrongVersion sends a version that no record has.
+// NoVersion omits expectedVersion from the mutation. LatestVersion sends the highest version of the
+// record in the responses so far. WrongVersion sends a version that no record has.
 const (
 	NoVersion VersionChoice = iota
 	LatestVersion
@@ -51,8 +52,9 @@ type StepGenerator struct {
 
 func (s StepGenerator) oneOf(choices ...string) string { return choices[s.IntN(len(choices))] }
 
-// mostly returns true in n-1 of n cases. Test tools simplify a failing test with small random
-// numbers, so only the greatest number is an unusual case.
+// mostly returns true in n-1 of n cases. It returns false only for the greatest random number. The
+// library rapid simplifies a failing test by trying smaller random numbers, so the simplified test
+// has few unusual cases.
 func (s StepGenerator) mostly(n int) bool { return s.IntN(n) < n-1 }
 
 // existingID usually returns the ID of a record in the Fixture. In one of 8 cases, it returns the
@@ -78,8 +80,8 @@ func (s StepGenerator) productSKU() string  { return s.existingID("p", s.Fixture
 func (s StepGenerator) warehouseID() string { return s.existingID("w", s.Fixture.Warehouses) }
 func (s StepGenerator) employeeID() string  { return s.existingID("e", s.Fixture.Employees) }
 
-// email returns one of 8 email addresses. One third of the addresses begin with a capital letter,
-// because the server must ignore the difference between capital and small letters.
+// email returns one of 8 email addresses. In one of 3 cases, the address begins with a capital
+// letter, because the server must ignore the difference between capital and small letters.
 func (s StepGenerator) email() string {
 	address := fmt.Sprintf("shared%d@example.com", s.IntN(8))
 	if s.mostly(3) {
@@ -96,8 +98,9 @@ func (s StepGenerator) address() map[string]any {
 	return map[string]any{"recipient": "R", "line1": fmt.Sprintf("%d Main Street", 1+s.IntN(3)), "city": "Springfield", "countryCode": "US"}
 }
 
-// Next generates a step for the mutation field. name must be different for each step, because it
-// may be the idempotency key. Some steps share a key or have no key.
+// Next generates a step for a mutation, such as placeOrder. The parameter name must be different
+// for each step, because it is usually the idempotency key. Some steps share another key, or have
+// no key.
 func (s StepGenerator) Next(field, name string) Step {
 	step := Step{Mutation: Mutation{Field: field, Input: map[string]any{}}, OrderChoice: -1}
 	in := step.Input
@@ -251,8 +254,9 @@ func (m *ClientState) chooseOrder(s Step) Record {
 // unknownOrderID is the ID of an order that does not exist.
 const unknownOrderID = "01HVMK3P2Q000000000000000Z"
 
-// RecordName returns the type and ID of the record that a mutation changes or returns, such as
-// "customer c1". If the record has no ID yet, the result is empty.
+// RecordName returns the type and ID of the record that a mutation creates or changes, such as
+// "customer c1". If r contains no ID, RecordName takes the ID from the mutation's input. If the
+// input contains no ID either, the result is empty.
 func RecordName(field string, in map[string]any, r Record) string {
 	text := func(name string) string { s, _ := in[name].(string); return s }
 	kind := PayloadRecordFields[field]
@@ -280,7 +284,7 @@ func RecordName(field string, in map[string]any, r Record) string {
 }
 
 // Mutation returns the mutation that a client sends for a step. It chooses the order and the
-// expectedVersion from the current state.
+// expectedVersion from the records in m.
 func (m *ClientState) Mutation(s Step) Mutation {
 	m.mu.Lock()
 	defer m.mu.Unlock()

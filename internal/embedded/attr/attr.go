@@ -1,6 +1,6 @@
 // Package attr implements DynamoDB's items and attribute values. It decodes, encodes, validates and
-// compares them, and computes their sizes. It also encodes values as keys. The bytes of these keys
-// sort like the values.
+// compares them, and computes their sizes. It also encodes values for the keys of the database
+// file. If values have the same type, their encodings sort like the values.
 //
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.NamingRulesDataTypes.html
 package attr
@@ -278,8 +278,9 @@ func (v Value) normalizeSet() (_ Value, err error) {
 	return NewSet(v.Kind, v.Set), nil
 }
 
-// duplicateError returns the error for a set in which element i equals an earlier element. In
-// DynamoDB's current wording, the elements are quoted, and the elements before i are sorted.
+// duplicateError returns the error for a set in which element i equals an earlier element.
+// DynamoDB's current wording quotes the elements, and sorts the elements before element i. The
+// older wording does neither.
 func (v Value) duplicateError(i int) error {
 	const prefix = "One or more parameter values were invalid: Input collection "
 	if v.Kind == NumberSet {

@@ -176,8 +176,9 @@ func (d decimal) compare(e decimal) int {
 	return order * d.sign()
 }
 
-// size returns the size of the number in bytes, as DynamoDB calculates it: one byte, another byte
-// for a minus sign, and another for each two digits before or after the decimal point.
+// size returns the size of the number in bytes, as DynamoDB calculates it. Each number has one
+// byte, and a minus sign adds another one. Every two significant digits add one byte. This is
+// rounded up separately before and after the decimal point.
 func (d decimal) size() int {
 	whole := min(max(d.magnitude, 0), len(d.digits))
 	n := 1 + (whole+1)/2 + (len(d.digits)-whole+1)/2
@@ -235,8 +236,8 @@ func (d decimal) appendSortableBytes(b []byte) []byte {
 	return b
 }
 
-// AppendSortableBytes appends an encoding of a String, Number or Binary to b. Encodings of the same
-// type sort like the values. No encoding is a prefix of another encoding.
+// AppendSortableBytes appends an encoding of a String, Number or Binary to b. If values have the
+// same type, their encodings sort like the values, and no encoding is a prefix of another encoding.
 func (v Value) AppendSortableBytes(b []byte) []byte {
 	if v.Kind == Number {
 		return parseDecimal(v.Text).appendSortableBytes(b)

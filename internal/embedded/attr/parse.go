@@ -90,9 +90,8 @@ func kindOfToken(first byte) jsontext.Kind {
 	return jsontext.Kind(first)
 }
 
-// object reads an object. It calls member for each member of the object, and member must read the
-// value. If member returns false, object returns immediately and does not read the rest of the
-// object.
+// object reads a JSON object. For each member of the object, it calls the function member, which
+// must read the value. If the function returns false, object does not read the remaining members.
 func (p *itemParser) object(member func(name string) (more bool, err error)) error {
 	if err := p.expect('{'); err != nil {
 		return err

@@ -22,8 +22,8 @@ type Usage struct {
 	of   map[string]*tableUsage
 }
 
-// tableUsage contains the capacity units that a request consumes in one table. global and local map
-// the names of the table's indexes to capacity units.
+// tableUsage contains the capacity units that a request consumes in one table. The maps global and
+// local contain the units of each index, by index name.
 type tableUsage struct {
 	table         float64
 	global, local map[string]float64
@@ -95,7 +95,8 @@ func indexUnits(x *schema.Index, w *storage.Change) float64 {
 func writeUnits(size int) float64 { return float64(max(1, (size+1023)/1024)) }
 
 // ReadUnits returns the read capacity units for items of the given total size in bytes. A
-// consistent read needs one unit for each started 4 KB. Other reads need half.
+// consistent read needs one unit for every 4 KB, rounded up. Any other read needs half as many
+// units.
 func ReadUnits(size int, consistent bool) float64 {
 	units := float64(max(1, (size+4095)/4096))
 	if !consistent {

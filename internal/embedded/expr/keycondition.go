@@ -19,8 +19,9 @@ type KeyAttribute struct {
 // KeyRange is the range of keys that a key condition selects. It consists of one partition, and
 // optionally of bounds for the sort key.
 type KeyRange struct {
-	// Partition contains the values of the partition key. Equal contains the values of sort key
-	// attributes with an equality condition. The fields below apply to the next sort key attribute.
+	// Partition contains the values of the partition key. Equal contains the values of the sort key
+	// attributes with equality conditions. The other fields contain the condition on the sort key
+	// attribute that follows.
 	Partition, Equal []attr.Value
 	// Prefix is the operand of begins_with, or nil if the key condition does not use begins_with.
 	Prefix *attr.Value

@@ -81,9 +81,9 @@ func (p *Placeholders) Check(hasExpression bool) error {
 	return failed
 }
 
-// checkPlaceholderNames returns an error if a placeholder is invalid. A valid placeholder begins
-// with mark, and a name follows. If several placeholders are invalid, the error is about the first
-// one in alphabetical order.
+// checkPlaceholderNames returns an error if a placeholder is invalid. A valid placeholder consists
+// of the byte mark and a name. If several placeholders are invalid, the error is about the
+// alphabetically first one.
 func checkPlaceholderNames(kind string, names iter.Seq[string], mark byte) error {
 	first, found := "", false
 	for name := range names {
@@ -139,8 +139,8 @@ func isLetter(c byte) bool   { return 'a' <= c|0x20 && c|0x20 <= 'z' || c == '_'
 func isDigit(c byte) bool    { return '0' <= c && c <= '9' }
 func isNameByte(c byte) bool { return isLetter(c) || isDigit(c) }
 
-// skipWhile returns the smallest index i, beginning at from, such that in(text[i]) is false. If
-// there is no such index, skipWhile returns len(text).
+// skipWhile skips the bytes of text, beginning with text[from], while the function in returns true.
+// It returns the index of the next byte, or len(text) at the end.
 func skipWhile(text string, from int, in func(byte) bool) int {
 	for from < len(text) && in(text[from]) {
 		from++
@@ -352,8 +352,8 @@ func (s *parser) path() (Path, error) {
 	}
 }
 
-// name parses an attribute name or map key in a path. If the next token is a placeholder, name
-// returns the name that the placeholder stands for.
+// name parses an attribute name or a map key in a path. For a placeholder, it returns the name from
+// ExpressionAttributeNames.
 func (s *parser) name() (string, error) {
 	t := s.peek()
 	switch t.kind {

@@ -47,8 +47,8 @@ func (p Projection) Apply(item attr.Item) attr.Item {
 	return selected
 }
 
-// groupByName groups paths by their first element, which is a name. The paths in the result do not
-// contain this first element.
+// groupByName groups paths by the name in their first element, and removes this element from the
+// paths. It ignores paths that begin with a list index.
 func groupByName(paths []Path) map[string][]Path {
 	groups := map[string][]Path{}
 	for _, path := range paths {

@@ -415,8 +415,9 @@ func checkParentExists(item attr.Item, path Path) error {
 	return editNested(item, path, func(c attr.Value, _ Element) attr.Value { return c })
 }
 
-// editNested calls edit with the list or map that contains the last element of the path (at least
-// two elements). It edits copies, because the item before the update shares the values.
+// editNested calls the function edit with the list or map that contains the last element of the
+// path. It stores the result in copies of the values, because the item before the update contains
+// the same values. The path must have at least two elements.
 func editNested(item attr.Item, path Path, edit func(attr.Value, Element) attr.Value) error {
 	v, ok := item[path[0].Name]
 	if !ok {
@@ -427,8 +428,8 @@ func editNested(item attr.Item, path Path, edit func(attr.Value, Element) attr.V
 	return err
 }
 
-// copyAndEdit returns a changed copy of container. It calls edit with the list or map that contains
-// the last element of the path, and puts the result into the copy.
+// copyAndEdit calls the function edit with the list or map that contains the last element of the
+// path. It returns a copy of container that contains the result.
 func copyAndEdit(container attr.Value, path Path, edit func(attr.Value, Element) attr.Value) (attr.Value, error) {
 	e := path[0]
 	if e.Index < 0 && container.Kind != attr.Map || e.Index >= 0 && container.Kind != attr.List {

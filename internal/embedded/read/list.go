@@ -60,8 +60,8 @@ type QueryOrScan struct {
 	// fetchedSize is the total size of the complete items, if fetches is true.
 	fetchedSize  int
 	fetchedUnits float64
-	// last is the key of the last item on the page. It is nil if the page ends at the end of the
-	// range.
+	// last is the LastEvaluatedKey of the response: the key of the last item on the page. On the
+	// final page, last is nil.
 	last attr.Item
 }
 
@@ -221,8 +221,8 @@ func (l *QueryOrScan) findIndex() error {
 	return nil
 }
 
-// key returns the key of the index, or the key of the table if the request names no index. The
-// items of the response are sorted by this key.
+// key returns the key of the index, or the key of the table if the request names no index. This key
+// determines the order of the items in the response.
 func (l *QueryOrScan) key() []expr.KeyAttribute {
 	if l.index != nil {
 		return l.index.Key
@@ -243,8 +243,8 @@ func (l *QueryOrScan) queryRange() error {
 	return l.startAfter("The provided starting key is invalid", "The provided starting key is outside query boundaries based on provided conditions")
 }
 
-// checkFilter validates the filter of a Query. The filter must not use key attributes, or
-// attributes that the index does not project.
+// checkFilter validates the filter of a Query. The filter must not use key attributes. If the
+// request reads an index, the index must project every attribute in the filter.
 func (l *QueryOrScan) checkFilter() error {
 	var missing []string
 	for _, path := range l.filter.Paths() {
@@ -300,8 +300,9 @@ func prefixSuccessor(prefix []byte) []byte {
 	return nil
 }
 
-// startAfter limits the range to the keys that follow ExclusiveStartKey. The error messages are
-// mismatch for a key of another table or index, and outside for a key outside the range.
+// startAfter limits the range to the keys that follow ExclusiveStartKey. If ExclusiveStartKey is
+// not a key of the table or index, the error message is the parameter mismatch. If the key is
+// outside the range, the error message is the parameter outside.
 func (l *QueryOrScan) startAfter(mismatch, outside string) error {
 	key := l.ExclusiveStartKey
 	if key == nil {

@@ -23,8 +23,9 @@ var viewTypes = []string{"NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "KEYS_O
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.DesignPattern.MultiAttributeKeys.html
 const maxKeyParts = 4
 
-// checkIndexes validates the definitions of indexes. list is the name of the parameter that
-// contains them, for error messages. most is the maximum number of attributes in an index key.
+// checkIndexes validates the definitions of indexes. The parameter list is the name of the request
+// parameter with the definitions, for error messages. The parameter most is the maximum number of
+// attributes in an index key.
 func checkIndexes(v *wire.Violations, indexes []IndexDefinition, list string, most int) {
 	for i, d := range indexes {
 		field := fmt.Sprintf("%s.%d.member.", list, i+1)

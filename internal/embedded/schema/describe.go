@@ -7,8 +7,8 @@ import (
 // Counts contains the number of items in a table or an index, and their total size in bytes.
 type Counts struct{ Items, Bytes int64 }
 
-// Describe adds the description of the table to a response, as the JSON member with the name
-// member. indexes contains the counts of each index by name.
+// Describe adds the description of the table to a response. The parameter member is the name of the
+// JSON member. The map indexes contains the counts of each index, by index name.
 func (d *Definition) Describe(o *wire.ObjectWriter, member, status string, table Counts, indexes map[string]Counts) {
 	o.Nested(member, func() {
 		o.Text("TableName", d.TableName)

@@ -47,9 +47,9 @@ func (x *Index) EntryKey(item attr.Item, key []byte) []byte {
 	return append(EncodeKey(x.Key, item), hash[:entrySuffix]...)
 }
 
-// entrySuffix is the length of the hash that ends the key of an index entry. The hash identifies the
-// item, so entries with equal index keys differ. If you change the number, also change
-// formatVersion.
+// entrySuffix is the length of the hash at the end of an index entry's key. The hash identifies the
+// item, so items with equal index keys have different entries. If you change entrySuffix, also
+// change formatVersion.
 const entrySuffix = 16
 
 // ErrKeySchema means that the attributes of a key do not match the key schema of the table.
@@ -198,25 +198,27 @@ func (t *Table) ExtractKey(item attr.Item) attr.Item {
 // The keys in the file depend on these numbers. If you change one of the numbers, also change
 // formatVersion.
 const (
-	// partitionBytes is the size of the hash: one byte that distributes the partitions over the file,
-	// then timeBytes for long keys, then the beginning of the SHA-256 of the partition key.
+	// partitionBytes is the size of the hash. The first byte distributes the partitions over the
+	// file. If the partition key is long, timeBytes bytes of the key follow. The rest is the
+	// beginning of the key's SHA-256.
 	partitionBytes = 20
 	// longKeyBytes is the minimum size of a partition key that probably ends with a ULID.
 	longKeyBytes = 28
-	// tailBytes is the number of last bytes that the first byte of the hash ignores in a long key.
-	// ULIDs of the same 33 seconds differ only in these bytes. Their items are neighbors in the file,
-	// so writing them changes few pages.
+	// tailBytes is the number of bytes at the end of a long key that do not affect the first byte
+	// of the hash. ULIDs of the same 33 seconds differ only in these bytes. Their items are
+	// neighbors in the file, so writing them changes few pages.
 	tailBytes = 21
-	// timeBytes is the number of bytes that the hash copies from the beginning of these last bytes. In
-	// a ULID, they are the end of the time, so neighbors are sorted by time.
+	// timeBytes is the number of bytes of a long key that the hash contains. They are the first of
+	// the last tailBytes bytes. If the key ends with a ULID, these bytes are the end of its time,
+	// so neighbors are sorted by time.
 	timeBytes = 3
 )
 
 // newKey returns a key with space for the hash. The capacity is sufficient for usual keys.
 func newKey() []byte { return make([]byte, partitionBytes, 6*partitionBytes) }
 
-// hashPartition replaces the encoded partition key in b by its hash. The partition key follows the
-// space that newKey reserves for the hash.
+// hashPartition hashes an encoded partition key. b contains the space that newKey reserves for the
+// hash, and then the encoded partition key. The result contains only the hash.
 func hashPartition(b []byte) []byte {
 	partition, hash := b[partitionBytes:], b[:1]
 	sum, head := sha256.Sum256(partition), partition

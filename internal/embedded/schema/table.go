@@ -11,8 +11,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/embedded/expr"
 )
 
-// Table is the definition of a table, with its key and its indexes in decoded form. A Table that
-// the store uses is immutable.
+// Table is the definition of a table, with its key and its indexes in decoded form. Do not modify a
+// Table that the store already uses, because requests read it without a lock.
 type Table struct {
 	Definition
 	BucketName []byte

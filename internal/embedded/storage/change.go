@@ -44,8 +44,8 @@ func (c *Change) IsNoOp() bool {
 	return bytes.Equal(c.Encoded, c.OldStored)
 }
 
-// fillPercent is the fraction of a page that remains in use when bbolt splits the page. Most new
-// items come last in a range of keys, so other pages need little free space.
+// fillPercent is the fraction of a page that bbolt fills before it continues with the next page.
+// Most new keys directly follow other new keys, so the pages before them need little free space.
 const fillPercent = 0.9
 
 // Store writes the new item and the data that is derived from the item: index entries, time to live
@@ -98,8 +98,8 @@ func (c *Change) updateIndex(b *bbolt.Bucket, x *schema.Index) error {
 	return addCounts(b, x, items, size)
 }
 
-// moveEntry replaces the entry with the key from by an entry with the key to. If from is nil,
-// moveEntry only adds the new entry. If to is nil, moveEntry only deletes the old entry.
+// moveEntry deletes the entry with the old key (from), and stores value under the new key (to). If
+// a key is nil, moveEntry omits its step. If the keys are equal, moveEntry changes nothing.
 func moveEntry(b *bbolt.Bucket, from, to, value []byte) error {
 	b.FillPercent = fillPercent
 	if bytes.Equal(from, to) {

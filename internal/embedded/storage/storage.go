@@ -46,8 +46,8 @@ func ItemBucket(b *bbolt.Bucket) *bbolt.Bucket { return b.Bucket(bucketItems) }
 // ExpiryBucket returns the bucket that contains the times to live. b is the table's bucket.
 func ExpiryBucket(b *bbolt.Bucket) *bbolt.Bucket { return b.Bucket(bucketExpiry) }
 
-// countsKey returns the key under which a table's bucket contains the counts of the index x. If x
-// is nil, it returns the key for the counts of the table.
+// countsKey returns the key of the stored counts for the index x, in the table's bucket. If x is
+// nil, it returns the key of the counts for the complete table.
 func countsKey(x *schema.Index) []byte {
 	if x == nil {
 		return keyCounts
@@ -64,8 +64,8 @@ func Counts(b *bbolt.Bucket, x *schema.Index) schema.Counts {
 	return schema.Counts{}
 }
 
-// addCounts adds items and size to the stored counts of the index x. If x is nil, it adds them to
-// the counts of the table. b is the table's bucket.
+// addCounts changes the stored counts of the index x, or of the table if x is nil. It adds the
+// numbers items and size, which may be negative. b is the table's bucket.
 func addCounts(b *bbolt.Bucket, x *schema.Index, items, size int64) error {
 	if items == 0 && size == 0 {
 		return nil

@@ -126,8 +126,8 @@ func trim(b *bbolt.Bucket, now time.Time) error {
 	return nil
 }
 
-// DropDisabledStreams deletes the disabled streams that have no records of the last 24 hours.
-// dropped reports whether it has deleted a stream.
+// DropDisabledStreams deletes each disabled stream if the stream and all its records are older than
+// 24 hours. dropped reports whether it has deleted a stream.
 func DropDisabledStreams(streams *bbolt.Bucket, now time.Time) (dropped bool, _ error) {
 	limit := now.Add(-recordRetention).UnixMilli()
 	var old [][]byte

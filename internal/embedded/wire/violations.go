@@ -23,7 +23,7 @@ func (v *Violations) Err() error {
 }
 
 // Add adds a violation: a parameter does not satisfy a constraint. field is the name of the
-// parameter. The caller must quote value with Quote, unless value is null.
+// parameter. value is its value, quoted with Quote, or null without quotes.
 func (v *Violations) Add(value, field, constraint string) {
 	v.found = append(v.found, fmt.Sprintf("Value %s at '%s' failed to satisfy constraint: %s", value, field, constraint))
 }
@@ -42,8 +42,8 @@ func (v *Violations) AddMissing(field string) { v.Add("null", field, "Member mus
 
 var namePattern = regexp.MustCompile(`^[a-zA-Z0-9_.-]+$`)
 
-// CheckTableName validates the name or Amazon Resource Name of a table. It must be the first check
-// of v, because an earlier violation could make it return false.
+// CheckTableName validates the name or Amazon Resource Name of a table, and reports whether it is
+// valid. After an earlier violation, the result can be false for a valid name.
 func (v *Violations) CheckTableName(name *string) bool {
 	if name == nil {
 		v.AddMissing("tableName")
@@ -77,8 +77,8 @@ func (v *Violations) CheckEnum(value, field string, values ...string) {
 	}
 }
 
-// CheckListLength reports whether the length n of a list is from 1 to most. value returns the list
-// in the notation of error messages.
+// CheckListLength reports whether a list of length n has from 1 to most elements. If not, it adds a
+// violation. The function value returns the list in the notation of error messages.
 func (v *Violations) CheckListLength(n, most int, field string, value func() string) bool {
 	switch {
 	case n == 0:
@@ -131,8 +131,8 @@ type Parameter struct {
 	Set  bool
 }
 
-// CheckLegacy returns an error if the request contains a legacy parameter. old contains the legacy
-// parameters. expressions contains the parameters that replace them.
+// CheckLegacy returns an error if the request contains a legacy parameter. The list old contains
+// DynamoDB's legacy parameters. The list expressions contains the parameters that replace them.
 func CheckLegacy(old, expressions []Parameter) error {
 	names := func(from []Parameter) string {
 		var set []string

@@ -18,7 +18,7 @@ import (
 )
 
 // zipEntryTime is the modification time of all files in the zip file. The time is fixed, so that
-// the zip file depends only on the content.
+// packing the same files again produces the same zip file.
 var zipEntryTime = time.Date(1980, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 func main() {
@@ -40,8 +40,8 @@ func run(dir, target string) error {
 	return os.WriteFile(target, packed, 0o644)
 }
 
-// pack returns a zip file with all files of the directory build. It creates the zip file in memory,
-// so that after an error, the existing zip file is unchanged.
+// pack returns a zip file with all files of the directory build. An error leaves the existing zip
+// file unchanged, because pack creates the new one in memory.
 func pack(build fs.FS) ([]byte, error) {
 	if _, err := fs.Stat(build, "index.html"); err != nil {
 		return nil, fmt.Errorf("the directory contains no build of the user interface: %w", err)
