@@ -201,7 +201,7 @@ func TestPermissionChecksAreLinear(t *testing.T) {
 // staff do, no matter who sent the document first.
 func TestMessagesHideSchema(t *testing.T) {
 	const wrong = `{product(sku:"prod_100"){nam}}`
-	e := newAuthenticatedExecutor(t, Options{Documents: []document.Trusted{{ID: "wrong", Text: wrong}}})
+	e := newAuthenticatedExecutor(t, Options{Documents: []document.TrustedDocument{{ID: "wrong", Text: wrong}}})
 	staff := commerce.Principal{ID: "staff", Role: commerce.RoleStaff}
 	for _, r := range []Request{{Query: wrong}, {DocumentID: "wrong"}, persistedQueryRequest(hashOf(wrong), wrong), {Query: `{custome(id:"1"){name}}`}, {Query: `{customer}`}, {Query: `{customers(first:"1"){nodes{id}}}`},
 		{Query: `{ordersByStatus(status:PENDIN){nodes{id}}}`}, {Query: `{customer(id:"1"){...on Produc{sku}}}`}, {Query: `mutation{placeOrder(input:{}){__typename}}`}} {

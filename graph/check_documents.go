@@ -52,7 +52,7 @@ func CheckDocuments(opts Options, shards int) []CheckedOperation {
 // checkOperation checks an operation of a valid document and computes its maximum load on DynamoDB.
 // If the operation has variables, the cost limit is not checked, because the cost can depend on
 // them.
-func (e *Executor) checkOperation(trusted document.Trusted, o *ast.OperationDefinition, table dynamo.CostBounds) CheckedOperation {
+func (e *Executor) checkOperation(trusted document.TrustedDocument, o *ast.OperationDefinition, table dynamo.CostBounds) CheckedOperation {
 	checked := CheckedOperation{ID: trusted.ID, Name: o.Name, Type: string(o.Operation)}
 	prepared := e.preparer.PrepareForAllVariables(o)
 	if len(o.VariableDefinitions) == 0 {

@@ -14,9 +14,9 @@ import (
 // The check reports the errors that the server would return, and the bounds of the operations that
 // it would execute.
 func TestCheckDocuments(t *testing.T) {
-	dear := document.Trusted{ID: "dear", Text: `{ orders(first: 100) { nodes { customer { orders(first: 100) { nodes { items(first: 100) { nodes { product { orderItems(first: 100) { nodes { quantity } } } } } } } } } } }`}
-	several := document.Trusted{ID: "several", Name: "X", Text: `query One { __typename } mutation Two { confirmOrder(input: {orderId: "x"}) { order { id } } }`}
-	introspecting := document.Trusted{ID: "schema", Text: `query Schema { __schema { queryType { name } } }`}
+	dear := document.TrustedDocument{ID: "dear", Text: `{ orders(first: 100) { nodes { customer { orders(first: 100) { nodes { items(first: 100) { nodes { product { orderItems(first: 100) { nodes { quantity } } } } } } } } } } }`}
+	several := document.TrustedDocument{ID: "several", Name: "X", Text: `query One { __typename } mutation Two { confirmOrder(input: {orderId: "x"}) { order { id } } }`}
+	introspecting := document.TrustedDocument{ID: "schema", Text: `query Schema { __schema { queryType { name } } }`}
 	given := append(slices.Clone(manifest), dear, several, introspecting)
 	opts := Options{Documents: given}
 	schema := Schema()

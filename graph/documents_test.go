@@ -146,7 +146,7 @@ func TestPersistedQueryExtension(t *testing.T) {
 	}
 }
 
-var manifest = []document.Trusted{
+var manifest = []document.TrustedDocument{
 	{ID: "alice", Name: "Alice", Text: `query Alice { customer(id: "cust_01") { name } }`},
 	{ID: hashOf(`query Bob($id: ID!) { customer(id: $id) { name } }`), Name: "Bob", Text: `query Bob($id: ID!) { customer(id: $id) { name } }`},
 	{ID: "wrong", Text: "query Wrong {\n  nonsense\n}"},
@@ -159,7 +159,7 @@ func TestTrustedDocuments(t *testing.T) {
 	for _, only := range []bool{false, true} {
 		t.Run(fmt.Sprintf("only %v", only), func(t *testing.T) {
 			unfit := map[string]string{}
-			e := executor(t, Options{Documents: manifest, TrustedOnly: only, OnInvalidDocument: func(d document.Trusted, err document.Error) { unfit[d.ID+" "+d.Name] = err.Error() }})
+			e := executor(t, Options{Documents: manifest, TrustedOnly: only, OnInvalidDocument: func(d document.TrustedDocument, err document.Error) { unfit[d.ID+" "+d.Name] = err.Error() }})
 			if want := []string{"broken Broken", "wrong Wrong"}; !slices.Equal(slices.Sorted(maps.Keys(unfit)), want) || !strings.HasPrefix(unfit["wrong Wrong"], "2:3: Cannot query") {
 				t.Errorf("unfit are %q", unfit)
 			}

@@ -72,7 +72,7 @@ type Options struct {
 	// If NoIntrospection is true, introspection is disabled.
 	NoIntrospection bool
 	// Documents are the trusted documents. Package internal/manifest reads them.
-	Documents []document.Trusted
+	Documents []document.TrustedDocument
 	// If TrustedOnly is true, all documents that are not trusted are rejected.
 	TrustedOnly bool
 	// EventTime is the time limit for executing one event of a subscription. If it is 0, there is no
@@ -85,7 +85,7 @@ type Options struct {
 	ObserveBatch func(pattern string, keys int)
 	// OnInvalidDocument is called with each trusted document that is invalid or exceeds a limit, and
 	// with its first error. It may be nil.
-	OnInvalidDocument func(document.Trusted, document.Error)
+	OnInvalidDocument func(document.TrustedDocument, document.Error)
 }
 
 type principalKey struct{}
@@ -95,8 +95,8 @@ func WithPrincipal(ctx context.Context, p commerce.Principal) context.Context {
 	return context.WithValue(ctx, principalKey{}, p)
 }
 
-// principal returns the principal of a request. If the request has none, the result depends on
-// authentication: the zero value if it is required, and an administrator if it is not.
+// principal returns the principal of a request. If authentication is required, a request
+// without a principal returns the zero value. Otherwise, it returns an administrator.
 func (r *Resolver) principal(ctx context.Context) commerce.Principal {
 	p, ok := ctx.Value(principalKey{}).(commerce.Principal)
 	if !ok && !r.authenticated {

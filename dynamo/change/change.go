@@ -189,11 +189,12 @@ func (c *change) read(ctx context.Context, keys ...model.Keys) ([]model.Record, 
 	return records, nil
 }
 
-// readRequired reads the records with the given keys into c.known, and decodes the first record.
+// readRecordToChange reads the records with the given keys into c.known, and decodes the first
+// record.
 // field names the argument that contains the ID.
 //
 // Errors: commerce.NotFound, model.ErrCorrupt, errors from table.WrapError.
-func readRequired[V any, ID ~string](ctx context.Context, c *change, decode resultDecoder[V], kind string, id ID, field string, keys ...model.Keys) (v V, current model.Record, err error) {
+func readRecordToChange[V any, ID ~string](ctx context.Context, c *change, decode resultDecoder[V], kind string, id ID, field string, keys ...model.Keys) (v V, current model.Record, err error) {
 	records, err := c.read(ctx, keys...)
 	switch {
 	case err != nil:

@@ -69,7 +69,7 @@ func (m Mutations) CreateCustomer(ctx context.Context, caller Caller, cmd commer
 func (c *change) readCustomer(ctx context.Context, id commerce.CustomerID, field string, expected *int, more ...model.Keys) (*commerce.Customer, model.Record, error) {
 	k := model.CustomerByID.Key(&c.KeyBuilder, id)
 	c.hideIfForbidden(id, k)
-	customer, current, err := readRequired(ctx, c, c.table.DecodeCustomer, "customer", id, field, append([]model.Keys{k}, more...)...)
+	customer, current, err := readRecordToChange(ctx, c, c.table.DecodeCustomer, "customer", id, field, append([]model.Keys{k}, more...)...)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -146,7 +146,7 @@ func (c *change) readOrder(ctx context.Context, id commerce.OrderID, expected *i
 	if !own {
 		return nil, nil, commerce.NewNotFound("order", id, "orderId")
 	}
-	order, current, err := readRequired(ctx, c, c.table.DecodeOrder, "order", id, "orderId", append([]model.Keys{model.OrderByID.Key(&c.KeyBuilder, id)}, more...)...)
+	order, current, err := readRecordToChange(ctx, c, c.table.DecodeOrder, "order", id, "orderId", append([]model.Keys{model.OrderByID.Key(&c.KeyBuilder, id)}, more...)...)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -198,8 +198,7 @@ func (v *customerVerifier) verify(c *check) *repair.Diagnosis {
 	if v.record() != nil { // only the customer's own record has this attribute, its edges do not
 		customer.SpendingComplete = (&model.Reader{Record: v.record()}).Flag(model.AttrSpendingComplete)
 	}
-	// Set the order count. But if the record has none, and a server can count the orders on request,
-	// do not add one.
+	// Set the order count. Do not add an order count if a server can count the orders on request.
 	//
 	// Each new order increments the stored count. So the new count is right if the record does not
 	// change between the start of the count and the repair.

@@ -140,11 +140,11 @@ type Options struct {
 	NoIntrospection bool
 	// Trusted contains the trusted documents. If TrustedOnly is true, the store rejects all other
 	// documents.
-	Trusted     []Trusted
+	Trusted     []TrustedDocument
 	TrustedOnly bool
 	// If OnInvalid is not nil, NewStore calls it for each trusted document that is invalid or
 	// exceeds a limit. The arguments are the document and its first error.
-	OnInvalid func(Trusted, Error)
+	OnInvalid func(TrustedDocument, Error)
 	// Preparations is the pool that limits how many documents are parsed at the same time
 	// (admission.PoolParsing). If it is nil, there is no limit.
 	Preparations *admission.Pool

@@ -9,8 +9,9 @@ import (
 	"github.com/vektah/gqlparser/v2/parser"
 )
 
-// Trusted is a document that the operator of the server allows clients to execute by its ID.
-type Trusted struct {
+// TrustedDocument is a document that the operator of the server allows clients to execute by its
+// ID.
+type TrustedDocument struct {
 	// ID is the ID that clients send instead of the text.
 	ID string
 	// Name is the name of the operation. If the manifest of trusted documents does not contain the
@@ -21,7 +22,7 @@ type Trusted struct {
 
 // OperationNames returns the names of the operations in the document. It omits operations without
 // names. If the document has a syntax error, it returns nil.
-func (t Trusted) OperationNames() []string {
+func (t TrustedDocument) OperationNames() []string {
 	parsed, err := parser.ParseQuery(&ast.Source{Input: t.Text})
 	if err != nil {
 		return nil
@@ -38,7 +39,7 @@ func (t Trusted) OperationNames() []string {
 // loadTrusted parses and stores the trusted documents. An invalid document is also stored, so that
 // clients who request it receive its errors. For each invalid document, loadTrusted passes the
 // first error to onInvalid.
-func (d *Store) loadTrusted(documents []Trusted, onInvalid func(Trusted, Error)) {
+func (d *Store) loadTrusted(documents []TrustedDocument, onInvalid func(TrustedDocument, Error)) {
 	for _, trusted := range documents {
 		hash := documentHash(sha256.Sum256([]byte(trusted.Text)))
 		if d.byHash[hash] == nil {

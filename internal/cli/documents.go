@@ -24,7 +24,7 @@ import (
 
 // readManifest reads a manifest of trusted documents from the file with the given name. If the name
 // is -, readManifest reads from in, which is standard input.
-func readManifest(name string, in io.Reader) ([]document.Trusted, error) {
+func readManifest(name string, in io.Reader) ([]document.TrustedDocument, error) {
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {
@@ -54,7 +54,7 @@ func loadTrustedDocuments(cfg config.Config, opts *graph.Options, log *slog.Logg
 	invalid := 0
 	var first error
 	opts.Documents, opts.TrustedOnly = documents, cfg.TrustedOnly
-	opts.OnInvalidDocument = func(d document.Trusted, err document.Error) {
+	opts.OnInvalidDocument = func(d document.TrustedDocument, err document.Error) {
 		if invalid++; invalid == 1 {
 			first = fmt.Errorf("%s: %w", formatDocument(d.ID, d.Name), err)
 		}

@@ -98,7 +98,7 @@ func readProfile(name string, in io.Reader) (price.Profile, error) {
 	if err != nil {
 		return price.Profile{}, err
 	}
-	profile, err := price.ParseProfile(text)
+	profile, err := price.ParseUsageProfile(text)
 	if err != nil {
 		return profile, fmt.Errorf("%s is not a profile: %w", name, err)
 	}
@@ -121,7 +121,7 @@ type meter struct {
 	cfg     config.Config
 	env     Environment
 	dataset commerce.Dataset
-	trusted []document.Trusted
+	trusted []document.TrustedDocument
 }
 
 // measure returns an operation with its units. If the profile specifies the units of the operation,
@@ -133,7 +133,7 @@ func (m *meter) measure(ctx context.Context, o price.Operation) (pricedOperation
 	}
 	priced := pricedOperation{Operation: o}
 	if text != "" {
-		checked := graph.CheckDocuments(graph.Options{Documents: []document.Trusted{{ID: o.Name, Text: text}}, Limits: m.cfg.Limits}, m.cfg.Table.Shards)
+		checked := graph.CheckDocuments(graph.Options{Documents: []document.TrustedDocument{{ID: o.Name, Text: text}}, Limits: m.cfg.Limits}, m.cfg.Table.Shards)
 		switch {
 		case len(checked) != 1:
 			return priced, fmt.Errorf("the document contains %d operations: use a document with one operation", len(checked))
@@ -161,7 +161,7 @@ func (m *meter) document(o price.Operation) (string, error) {
 	if m.cfg.Documents == "" {
 		return "", errors.New("it names a trusted document, but ORDERGRAPH_DOCUMENTS is not set: set ORDERGRAPH_DOCUMENTS to the manifest")
 	}
-	at := slices.IndexFunc(m.trusted, func(d document.Trusted) bool { return d.ID == o.DocumentID || d.Name == o.DocumentID })
+	at := slices.IndexFunc(m.trusted, func(d document.TrustedDocument) bool { return d.ID == o.DocumentID || d.Name == o.DocumentID })
 	if at < 0 {
 		return "", fmt.Errorf("the manifest %s has no document %q", m.cfg.Documents, o.DocumentID)
 	}

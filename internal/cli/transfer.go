@@ -168,8 +168,8 @@ func printMore(out io.Writer, more int) {
 }
 
 // newInterrupted returns the error for a command that was interrupted by a signal. If saved is
-// true, the command has saved its progress, and the message says that the same command continues
-// the work.
+// true, the command has saved its progress, and the message explains that the same command
+// continues the work.
 func newInterrupted(command, done string, saved bool, err error) error {
 	unsaved := (*transfer.SaveError)(nil)
 	switch {

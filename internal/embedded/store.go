@@ -154,7 +154,7 @@ func open(path string, options Options) (*Store, error) {
 	if options.Now != nil {
 		s.now = options.Now
 	}
-	if err := s.load(); err != nil {
+	if err := s.loadTables(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open the store %s: %w", path, err), db.Close())
 	}
 	s.updateExpiryTimer()
@@ -202,9 +202,9 @@ func checkLength(path string) error {
 	}), db.Close())
 }
 
-// load reads the definitions of the tables from the file. If the file is new, load creates the
-// top-level buckets.
-func (s *Store) load() error {
+// loadTables reads the definitions of the tables from the file. If the file is new, loadTables
+// creates the top-level buckets.
+func (s *Store) loadTables() error {
 	tables := map[string]*schema.Table{}
 	s.tables.Store(&tables)
 	isNew := false

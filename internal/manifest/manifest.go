@@ -23,7 +23,7 @@ const apolloFormat = "apollo-persisted-query-manifest"
 // Read returns the documents of a manifest in order. If a document is repeated, Read returns it
 // only once. If two different documents have the same ID, Read returns an error. Read does not
 // check that the documents are valid GraphQL.
-func Read(r io.Reader) ([]document.Trusted, error) {
+func Read(r io.Reader) ([]document.TrustedDocument, error) {
 	text, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
 	if err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func Read(r io.Reader) ([]document.Trusted, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []document.Trusted
+	var all []document.TrustedDocument
 	// A manifest has Apollo's format, or the format of Relay's compiler and GraphQL Code Generator.
 	if isApollo(members) {
 		all, err = apolloDocuments(members)
@@ -100,7 +100,7 @@ func isApollo(members []member) bool {
 	return false
 }
 
-func apolloDocuments(members []member) ([]document.Trusted, error) {
+func apolloDocuments(members []member) ([]document.TrustedDocument, error) {
 	var format string
 	var version int
 	var operations []struct{ ID, Name, Body string }
@@ -128,18 +128,18 @@ func apolloDocuments(members []member) ([]document.Trusted, error) {
 	if format == "" || version == 0 {
 		return nil, fmt.Errorf(`the manifest lacks one of the members "format": %q and "version": 1`, apolloFormat)
 	}
-	all := make([]document.Trusted, len(operations))
+	all := make([]document.TrustedDocument, len(operations))
 	for i, o := range operations {
 		if o.ID == "" || o.Body == "" {
 			return nil, fmt.Errorf(`operation %d of the manifest (name %q) has no "id" or no "body"`, i+1, o.Name)
 		}
-		all[i] = document.Trusted{ID: o.ID, Name: o.Name, Text: o.Body}
+		all[i] = document.TrustedDocument{ID: o.ID, Name: o.Name, Text: o.Body}
 	}
 	return all, nil
 }
 
-func relayDocuments(members []member) ([]document.Trusted, error) {
-	all := make([]document.Trusted, len(members))
+func relayDocuments(members []member) ([]document.TrustedDocument, error) {
+	all := make([]document.TrustedDocument, len(members))
 	for i, m := range members {
 		all[i].ID = m.name
 		if m.value[0] != '"' {
@@ -157,8 +157,8 @@ func relayDocuments(members []member) ([]document.Trusted, error) {
 
 // deduplicate removes documents that occur more than once. If two different documents have the same
 // ID, it returns an error.
-func deduplicate(all []document.Trusted) ([]document.Trusted, error) {
-	first := make(map[string]document.Trusted, len(all))
+func deduplicate(all []document.TrustedDocument) ([]document.TrustedDocument, error) {
+	first := make(map[string]document.TrustedDocument, len(all))
 	kept := all[:0]
 	for _, d := range all {
 		earlier, duplicate := first[d.ID]

@@ -17,11 +17,11 @@ func apollo(operations string) string {
 }
 
 func TestManifests(t *testing.T) {
-	one := document.Trusted{ID: "1", Name: "A", Text: "query A { __typename }"}
-	two := document.Trusted{ID: "2", Name: "B", Text: "query B { __typename }"}
-	nameless := func(d document.Trusted) document.Trusted { d.Name = ""; return d }
+	one := document.TrustedDocument{ID: "1", Name: "A", Text: "query A { __typename }"}
+	two := document.TrustedDocument{ID: "2", Name: "B", Text: "query B { __typename }"}
+	nameless := func(d document.TrustedDocument) document.TrustedDocument { d.Name = ""; return d }
 	a, b := `{"id": "1", "name": "A", "type": "query", "body": "query A { __typename }"}`, `{"id": "2", "name": "B", "type": "query", "body": "query B { __typename }"}`
-	for text, want := range map[string][]document.Trusted{
+	for text, want := range map[string][]document.TrustedDocument{
 		apollo(a):                     {one},
 		apollo(b + "," + a):           {two, one},
 		apollo(a + "," + a + "," + b): {one, two},

@@ -121,7 +121,7 @@ func TestReadInvalidFiles(t *testing.T) {
 }
 
 func TestParseProfile(t *testing.T) {
-	p, err := price.ParseProfile([]byte(`{"operations": [
+	p, err := price.ParseUsageProfile([]byte(`{"operations": [
 		{"name": "A", "requestsPerMonth": 5, "query": "{ a }", "variables": {"n": 12345678901234567890}, "setup": ["mutation { b }"]},
 		{"name": "B", "document": "b1", "units": {"read": 0.5, "write": 3}}]}`))
 	if err != nil || len(p.Operations) != 2 || *p.Operations[1].MeasuredUnits != (price.Units{Read: 0.5, Write: 3}) || p.Operations[0].RequestsPerMonth != 5 {
@@ -143,7 +143,7 @@ func TestParseProfile(t *testing.T) {
 		`{"operations": [{"name": "A", "units": {"write": -1}}]}`:                                 "multiples of 0.5",
 		`{"operations": [{"name": "A", "query": "{ a }"}, {"name": "A", "query": "{ a }"}]}`:      "two operations have the name A",
 	} {
-		if _, err := price.ParseProfile([]byte(text)); err == nil || !strings.Contains(err.Error(), problem) {
+		if _, err := price.ParseUsageProfile([]byte(text)); err == nil || !strings.Contains(err.Error(), problem) {
 			t.Errorf("%s: the error is %v, want %q", text, err, problem)
 		}
 	}

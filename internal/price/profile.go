@@ -39,9 +39,9 @@ const maxRequests = 1e15
 // maxUnits is the maximum number of DynamoDB read units, or of write units, for one execution.
 const maxUnits = 1e9
 
-// ParseProfile parses a profile. If the profile is invalid, the error names the operation and says
+// ParseUsageProfile parses a profile. If the profile is invalid, the error names the operation and says
 // how to correct it.
-func ParseProfile(text []byte) (Profile, error) {
+func ParseUsageProfile(text []byte) (Profile, error) {
 	var p Profile
 	if err := decode(text, &p); err != nil {
 		return p, err

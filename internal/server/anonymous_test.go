@@ -143,9 +143,9 @@ func TestABadTokenIsNotAnonymous(t *testing.T) {
 
 // Callers without a token can execute trusted documents that only read the catalog.
 func TestTrustedDocumentsWithoutAToken(t *testing.T) {
-	trusted := func(id, text string) document.Trusted { return document.Trusted{ID: id, Text: text} }
+	trusted := func(id, text string) document.TrustedDocument { return document.TrustedDocument{ID: id, Text: text} }
 	g := newAuthenticatedServer(t, sampleThrough(t, forward), server.Options{Anonymous: true, Graph: graph.Options{
-		TrustedOnly: true, Documents: []document.Trusted{trusted("catalog", catalogQuery), trusted("orders", `{ orders { nodes { id } } }`)},
+		TrustedOnly: true, Documents: []document.TrustedDocument{trusted("catalog", catalogQuery), trusted("orders", `{ orders { nodes { id } } }`)},
 	}})
 	if w := ask(g, http.MethodPost, server.PathGraphQL, `{"documentId":"catalog"}`); !strings.HasPrefix(w.Body.String(), catalogAnswer) {
 		t.Errorf("status %d, %s", w.Code, w.Body)

@@ -133,8 +133,8 @@ func bearer(authorization string) (string, bool) {
 }
 
 // unauthenticated returns a refusal with status 401. The parameter given is true if the token was
-// invalid, and false if the request had no bearer token. The refusal does not say why a token is
-// invalid, because the reason could help an attacker.
+// invalid, and false if the request had no bearer token. The refusal does not contain the reason why
+// a token is invalid, because the reason could help an attacker.
 func unauthenticated(given bool) *refusal {
 	if given {
 		refused := newRefusal(http.StatusUnauthorized, errcode.Unauthenticated, "the token is invalid: get a new token, and send only one Authorization header: Bearer TOKEN")

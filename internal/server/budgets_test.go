@@ -121,7 +121,7 @@ const requestCosts = "../../docs/request-costs.md"
 // bounded returns the bound of an operation on a table with one shard.
 func bounded(t testing.TB, text string) bound.Bound {
 	t.Helper()
-	checked := graph.CheckDocuments(graph.Options{Documents: []document.Trusted{{ID: "checked", Text: text}}}, 1)
+	checked := graph.CheckDocuments(graph.Options{Documents: []document.TrustedDocument{{ID: "checked", Text: text}}}, 1)
 	if len(checked) != 1 || len(checked[0].Errors) > 0 {
 		t.Fatalf("%s: %+v", text, checked)
 	}

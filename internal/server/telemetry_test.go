@@ -88,7 +88,7 @@ func (m *telemetry) lines(t testing.TB, n int, names ...string) []string {
 func TestAccessLog(t *testing.T) {
 	m := &telemetry{}
 	g := newAuthenticatedServer(t, sampleThrough(t, forward), server.Options{Telemetry: m.options(), Graph: graph.Options{
-		Documents: []document.Trusted{{ID: "d1", Text: `query Alice { customer(id: "cust_01") { name } }`}},
+		Documents: []document.TrustedDocument{{ID: "d1", Text: `query Alice { customer(id: "cust_01") { name } }`}},
 	}})
 	staff := g.token(t, authtest.Object{"role": "STAFF"})
 	for _, c := range []struct {

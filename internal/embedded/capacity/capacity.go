@@ -95,8 +95,8 @@ func indexUnits(x *schema.Index, w *storage.Change) float64 {
 func writeUnits(size int) float64 { return float64(max(1, (size+1023)/1024)) }
 
 // ReadUnits returns the read capacity units for items of the given total size in bytes. A
-// consistent read needs one unit for every 4 KB, rounded up. Any other read needs half as many
-// units.
+// consistent read needs one unit for every 4 KB, rounded up. Any other read needs half of
+// these units.
 func ReadUnits(size int, consistent bool) float64 {
 	units := float64(max(1, (size+4095)/4096))
 	if !consistent {
