@@ -32,18 +32,21 @@ func EntityKeysTable() string {
 	return Table(rows)
 }
 
-// AttributeList returns a Markdown list of the attributes of each entity. Entities with the same
-// attributes share a list item. The list omits edges (copies with other index keys), the key
-// attributes and the attribute "entity".
+// AttributeList returns a Markdown code block with the attributes of each entity, such as
+//
+//	category: category! S≤200, productCount N, version N
+//
+// Entities with the same attributes share a line. The list omits edges (copies with other index
+// keys), the key attributes and the attribute "entity".
 func AttributeList() string {
 	var lines, records []string
 	add := func(record string, attributes []model.Attribute) {
 		cells := make([]string, len(attributes))
 		for i, a := range attributes {
-			name := CodeCell(a.Name)
+			name := a.Name
 			switch {
 			case a.Required:
-				name = "**" + name + "**"
+				name += "!"
 			case a.Optional:
 				name += "?"
 			}
@@ -61,17 +64,35 @@ func AttributeList() string {
 	}
 	for _, e := range model.Entities() {
 		if attributes := model.AttributesOf(&e); attributes != nil && e.EdgeOf == nil {
-			add(CodeCell(e.Name), attributes)
+			add(e.Name, attributes)
 		}
 	}
-	add("element of "+CodeCell("items"), model.EmbeddedItemAttributes())
-	add(CodeCell("shippingAddress"), model.AddressAttributes())
-	items := make([]string, len(lines))
+	add("element of items", model.EmbeddedItemAttributes())
+	add("shippingAddress", model.AddressAttributes())
+	var b strings.Builder
+	b.WriteString("```\n")
 	for i, line := range lines {
-		items[i] = fmt.Sprintf("- %s: %s\n", records[i], line)
+		column := 0
+		for cell := range strings.SplitSeq(records[i]+": "+line, ", ") {
+			switch {
+			case column == 0:
+			case column+len(cell) > maxColumns:
+				b.WriteString(",\n  ")
+				column = 2
+			default:
+				b.WriteString(", ")
+			}
+			b.WriteString(cell)
+			column += len(cell) + 2
+		}
+		b.WriteString("\n")
 	}
-	return strings.Join(items, "\n")
+	b.WriteString("```\n")
+	return b.String()
 }
+
+// maxColumns is the approximate maximum length of a line of AttributeList.
+const maxColumns = 90
 
 // AccessPatternTable returns a Markdown table of the access patterns. fields maps the ID of an
 // access pattern to the GraphQL fields that use it.

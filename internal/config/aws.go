@@ -39,12 +39,12 @@ const (
 	streamsEndpointVariable = "AWS_ENDPOINT_URL_DYNAMODB_STREAMS"
 )
 
-// lambdaTracer adds the trace ID of the Lambda invocation to each request. The AWS SDK does not add
-// the trace ID to requests on the fast path.
-type lambdaTracer struct{ next dynamodb.HTTPClient }
+// lambdaTraceHeaderClient adds the trace ID of the Lambda invocation to each request. The AWS SDK
+// does not add the trace ID to requests on the fast path.
+type lambdaTraceHeaderClient struct{ next dynamodb.HTTPClient }
 
 // Do sends a request with the trace ID.
-func (l lambdaTracer) Do(r *http.Request) (*http.Response, error) {
+func (l lambdaTraceHeaderClient) Do(r *http.Request) (*http.Response, error) {
 	// The package aws-lambda-go stores the trace ID in the context under this key.
 	if id, ok := r.Context().Value("x-amzn-trace-id").(string); ok && id != "" && r.Header["X-Amzn-Trace-Id"] == nil {
 		r.Header["X-Amzn-Trace-Id"] = []string{id}
@@ -83,7 +83,7 @@ func OpenDynamoDB(ctx context.Context) (*dynamodb.Client, *dynamodbstreams.Clien
 	}
 	tables := dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) {
 		if os.Getenv("AWS_LAMBDA_FUNCTION_NAME") != "" {
-			o.HTTPClient = lambdaTracer{o.HTTPClient}
+			o.HTTPClient = lambdaTraceHeaderClient{o.HTTPClient}
 		}
 	})
 	streams := dynamodbstreams.NewFromConfig(cfg, func(o *dynamodbstreams.Options) {

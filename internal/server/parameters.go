@@ -158,12 +158,12 @@ func (p *parameters) request() (graph.Request, *refusal) {
 // checkTypes returns a refusal if a parameter has the wrong type. Otherwise, it returns nil.
 func (p *parameters) checkTypes() *refusal {
 	for _, name := range []string{"query", "operationName", "documentId"} {
-		if !p.byName(name).hasKind(jsontext.KindString) {
+		if !p.byName(name).isMissingOrKind(jsontext.KindString) {
 			return badRequest("%s is not a string", name)
 		}
 	}
 	for _, name := range []string{"variables", "extensions"} {
-		if !p.byName(name).hasKind(jsontext.KindBeginObject) {
+		if !p.byName(name).isMissingOrKind(jsontext.KindBeginObject) {
 			return badRequest("%s is not a JSON object", name)
 		}
 	}
@@ -188,9 +188,9 @@ type parameter struct {
 // isSet reports whether the request has the parameter.
 func (p *parameter) isSet() bool { return p.kind != jsontext.KindInvalid }
 
-// hasKind reports whether the value has the given JSON type. It also returns true if the parameter
-// is missing or null.
-func (p *parameter) hasKind(kind jsontext.Kind) bool {
+// isMissingOrKind reports whether the value has the given JSON type. It also returns true if the
+// parameter is missing or null.
+func (p *parameter) isMissingOrKind(kind jsontext.Kind) bool {
 	return p.kind == kind || p.kind == jsontext.KindNull || !p.isSet()
 }
 

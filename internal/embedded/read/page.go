@@ -56,7 +56,7 @@ func (l *QueryOrScan) read(tx *bbolt.Tx) error {
 		}
 		c = entries.Cursor()
 	}
-	for k, v := l.first(c); k != nil && l.within(k); k, v = l.next(c) {
+	for k, v := l.moveFirst(c); k != nil && l.within(k); k, v = l.moveNext(c) {
 		stored := v
 		if l.index != nil {
 			stored = items.Get(v)
@@ -72,9 +72,9 @@ func (l *QueryOrScan) read(tx *bbolt.Tx) error {
 	return nil
 }
 
-// first moves the cursor to the first key to read. If ScanIndexForward is false, this is the last
-// key of the range.
-func (l *QueryOrScan) first(c *bbolt.Cursor) (k, v []byte) {
+// moveFirst moves the cursor to the first key to read. If ScanIndexForward is false, this is the
+// last key of the range.
+func (l *QueryOrScan) moveFirst(c *bbolt.Cursor) (k, v []byte) {
 	if !l.backward {
 		return c.Seek(l.start)
 	}
@@ -87,8 +87,8 @@ func (l *QueryOrScan) first(c *bbolt.Cursor) (k, v []byte) {
 	return c.Prev()
 }
 
-// next moves the cursor to the next key to read.
-func (l *QueryOrScan) next(c *bbolt.Cursor) (k, v []byte) {
+// moveNext moves the cursor to the next key to read.
+func (l *QueryOrScan) moveNext(c *bbolt.Cursor) (k, v []byte) {
 	if l.backward {
 		return c.Prev()
 	}
