@@ -15,7 +15,6 @@ import (
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
-// newUnauthenticatedError returns the error for a request that has no valid token.
 func newUnauthenticatedError() *gqlerror.Error {
 	return errcode.New(nil, errcode.Unauthenticated, "the request has no valid credentials: send a token")
 }
@@ -25,14 +24,12 @@ func (r *Resolver) viewer(ctx context.Context) loaders.Viewer {
 	return loaders.Viewer{Principal: r.principal(ctx), Policy: r.access.Policy}
 }
 
-// callerGrant returns the scope of the caller's permission: all records, only the caller's own
-// records, or no records.
+// callerGrant returns the scope of a permission: all records, only the caller's own, or none.
 func (r *Resolver) callerGrant(ctx context.Context, permission commerce.Permission) commerce.GrantScope {
 	return r.access.Policy.GrantForPrincipal(r.principal(ctx), permission)
 }
 
-// fieldGrant returns the scope of the caller's permission to use the current field: all records,
-// only the caller's own records, or no records.
+// fieldGrant returns the scope of the caller's permission to use the current field.
 func (r *Resolver) fieldGrant(ctx context.Context) commerce.GrantScope {
 	return r.callerGrant(ctx, currentField(ctx).Permission)
 }

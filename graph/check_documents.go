@@ -15,11 +15,9 @@ import (
 type CheckedOperation struct {
 	// ID is the ID of the document. Name is the name of the operation.
 	ID, Name string
-	// Type is "query", "mutation" or "subscription". If the document could not be parsed, Type is
-	// empty.
+	// Type is "query", "mutation" or "subscription", or empty if the document could not be parsed.
 	Type string
-	// Bound is the maximum load of the operation on DynamoDB. If the operation has errors, Bound is
-	// the zero value.
+	// Bound is the maximum load on DynamoDB. If the operation has errors, it is the zero value.
 	Bound bound.Bound
 	// Errors contains the reasons why the server would reject the operation.
 	Errors []document.Error

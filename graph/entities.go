@@ -125,9 +125,8 @@ func (r *Resolver) entities(ctx context.Context, representations []any) ([]Entit
 	return found, nil
 }
 
-// resolveEntity looks up the entity of one representation. If the lookup fails or panics,
-// resolveEntity records the error and returns nil. The response then still contains the other
-// entities.
+// resolveEntity looks up the entity of one representation. If this fails or panics, it records the
+// error and returns nil, so that the response still contains the other entities.
 func (r *Resolver) resolveEntity(ctx context.Context, representation any) (found Entity) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
@@ -162,8 +161,7 @@ func (r *Resolver) loadEntity(ctx context.Context, representation any) (Entity, 
 	return t.load(ctx, id)
 }
 
-// planEntities adds the keys in the arguments of _entities to the pending keys of the plan's first
-// level.
+// planEntities adds the keys in the arguments of _entities to the plan's first level.
 func (p plan) planEntities(ctx context.Context, f *operation.Field, to *pendingRecords) {
 	representations := argumentsOf[queryEntitiesArguments](p, f).representations
 	if len(representations) > operation.MaxRepresentations {
@@ -176,8 +174,7 @@ func (p plan) planEntities(ctx context.Context, f *operation.Field, to *pendingR
 	}
 }
 
-// Subgraph is the result of the field _service. It describes this API as a subgraph of a federated
-// graph.
+// Subgraph is the result of _service. It describes this API as a subgraph of a federated graph.
 type Subgraph struct{}
 
 // federationFile is the name of a schema file. SDL omits this file, because the tools that compose

@@ -47,8 +47,7 @@ func (r *Resolver) presentError(ctx context.Context, err error) *gqlerror.Error 
 		shown.Message, shown.Extensions = located.Message, located.Extensions
 		return shown
 	case located != nil && located.Err == nil:
-		// The parser or the validator returned this error. Its message describes a mistake in the
-		// document.
+		// This error of the parser or the validator describes a mistake in the document.
 		return show(errcode.BadUserInput, "%s", located.Message)
 	case len(shown.Path) > len(graphql.GetPath(ctx)):
 		// The error's path is longer than the path of the field, so the error is about an argument.
@@ -109,8 +108,7 @@ func withReportedErrors(ctx context.Context) context.Context {
 	return context.WithValue(ctx, reportedErrorsKey{}, &reportedErrors{})
 }
 
-// reportOnce logs an error with the path of its field. During one GraphQL request, it logs each
-// error at most once.
+// reportOnce logs an error with the path of its field, at most once during a GraphQL request.
 func (r *Resolver) reportOnce(ctx context.Context, err error) {
 	path := graphql.GetPath(ctx)
 	if located := (*gqlerror.Error)(nil); errors.As(err, &located) && located.Err != nil {

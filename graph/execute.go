@@ -25,17 +25,14 @@ type execution struct {
 	*fieldResolvers
 	executor  *Executor
 	operation *admittedOperation
-	// resolverCtx is the context that resolvers receive. It extends ctx with the execution and its
-	// loaders.
+	// resolverCtx is the resolvers' context. It extends ctx with the execution and its loaders.
 	ctx, resolverCtx context.Context
 	loaders          *loaders.Loaders
 	// budget limits the number of read requests that all loaders of the execution send to DynamoDB.
 	budget *table.ReadBudget
-	// trace records the DynamoDB requests for the explain output (extensions.explain). If the explain
-	// output was not requested, trace is nil.
+	// trace records the DynamoDB requests for the explain output. If not requested, it is nil.
 	trace *trace.Trace
-	// arguments is the result of operation.Prepared.VariableArguments: the converted arguments that
-	// contain variables.
+	// arguments is the result of operation.Prepared.VariableArguments.
 	arguments []any
 	// currentField is the field whose resolver was called last.
 	currentField *operation.Field
@@ -103,8 +100,7 @@ func (x *execution) actualCost(bytes int) int {
 	return max(responseCost, bytes/operation.BytesPerPoint, x.executor.limits.Requests-max(0, x.budget.Remaining())) + x.mutations*operation.MutationCost + int(operation.WritePoints(x.written.WriteUnits()))
 }
 
-// respond returns the response with the data and all errors. If the explain output was requested,
-// the response contains it, too.
+// respond returns the response with the data, all errors and, if requested, the explain output.
 func (x *execution) respond(data []byte) *graphql.Response {
 	response := &graphql.Response{Data: data}
 	if limit := x.executor.limits.Answer; x.offset() > limit {
@@ -117,8 +113,7 @@ func (x *execution) respond(data []byte) *graphql.Response {
 	return response
 }
 
-// executeQuery executes a query and returns the data. If a non-null root field is null, the data is
-// null.
+// executeQuery returns the data of a query. If a non-null root field is null, the data is null.
 func (x *execution) executeQuery() []byte {
 	x.newLoaders(x.executor.resolver.store, "")
 	x.runPlan(x.ctx, func(p plan) { p.planRootFields(x.ctx, x.operation.prepared.Root) })
@@ -178,8 +173,7 @@ func (x *execution) runPlan(ctx context.Context, first func(plan)) {
 	})
 }
 
-// planPayload reads the records that the payload of the current mutation needs. record is the
-// record in the payload.
+// planPayload reads the records that the current mutation's payload with this record needs.
 func planPayload(ctx context.Context, record any) {
 	x, ok := ctx.Value(executionKey{}).(*execution)
 	if !ok {
@@ -221,7 +215,6 @@ func (c *resolverContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// loadersOf returns the loaders of the current operation.
 func loadersOf(ctx context.Context) *loaders.Loaders {
 	return ctx.Value(loadersKey{}).(*loaders.Loaders)
 }
@@ -231,8 +224,7 @@ func currentField(ctx context.Context) *operation.Field {
 	return ctx.Value(currentFieldKey{}).(*operation.Field)
 }
 
-// writeRoot writes the object with the root fields to the response. It calls the function field for
-// each root field.
+// writeRoot writes the object with the root fields. It calls field for each root field.
 func (x *execution) writeRoot(field func(*operation.Field) bool) []byte {
 	x.out = append(x.out, '{')
 	valid, set := true, x.operation.prepared.Root
@@ -266,7 +258,6 @@ func (x *execution) writeRootField(f *operation.Field, field func(*operation.Fie
 	return field(f)
 }
 
-// mark returns a mark for the start of the next value.
 func (x *execution) mark() responseMark { return responseMark{x.offset(), x.values} }
 
 // rewind restores the state of the response at a mark: its output and its number of values.
@@ -281,7 +272,6 @@ func (x *execution) begin(f *operation.Field) {
 	x.out = append(x.out, f.Key...)
 }
 
-// openObject starts an object.
 func (x *execution) openObject() responseMark {
 	start := x.mark()
 	x.out = append(x.out, '{')
@@ -300,14 +290,12 @@ func (x *execution) closeObject(start responseMark, valid bool) bool {
 	return true
 }
 
-// enter appends a field to the path of the current object. leave removes the last field of the
-// path.
+// enter appends a field to the path of the current object. leave removes the last field.
 func (x *execution) enter(f *operation.Field) { x.path = append(x.path, pathElement{f, -1}) }
 
 func (x *execution) leave() { x.path = x.path[:len(x.path)-1] }
 
-// openList starts a list and appends its field to the path. Each call of the method element sets
-// the index in the path.
+// openList starts a list and appends its field to the path. element sets the index in the path.
 func (x *execution) openList(f *operation.Field) responseMark {
 	start := x.mark()
 	x.enter(f)
@@ -315,7 +303,6 @@ func (x *execution) openList(f *operation.Field) responseMark {
 	return start
 }
 
-// element starts an element of a list.
 func (x *execution) element(i int) {
 	x.path[len(x.path)-1].index = i
 	x.values++
@@ -324,8 +311,7 @@ func (x *execution) element(i int) {
 	}
 }
 
-// closeList ends a list. If valid is false, the list contains a null that the schema does not
-// allow. closeList then removes the list from the response and returns false.
+// closeList ends a list in the same way as closeObject ends an object.
 func (x *execution) closeList(start responseMark, valid bool) bool {
 	x.leave()
 	if !valid {

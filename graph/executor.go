@@ -28,13 +28,11 @@ type Request struct {
 	Query string
 	// DocumentID is the ID of a trusted document.
 	DocumentID string
-	// OperationName selects an operation of the document. It can be empty if the document has only one
-	// operation.
+	// OperationName selects an operation. It can be empty if the document has only one.
 	OperationName string
 	// Variables are the values of the variables, decoded from JSON with numbers as json.Number.
 	Variables map[string]any
-	// Extensions are the extensions of the request. The executor uses only the extension
-	// persistedQuery.
+	// Extensions are the extensions of the request. Only persistedQuery is used.
 	Extensions map[string]any
 	// If ReadOnly is true, the executor rejects mutations.
 	ReadOnly bool
@@ -169,8 +167,7 @@ func (e *Executor) Execute(ctx context.Context, r Request) Result {
 	return result
 }
 
-// start executes a query or a mutation. If the operation is a subscription, it calls subscribe
-// instead.
+// start executes a query or a mutation. For a subscription, it calls subscribe instead.
 func (e *Executor) start(ctx context.Context, r Request, subscribe func(context.Context, *admittedOperation) (*Subscription, Result)) (stream *Subscription, result Result) {
 	ctx, r.measurement = observe.Begin(withReportedErrors(ctx), e.observer, r.Query)
 	defer func() { r.measurement.End(ctx, result.Errors) }()

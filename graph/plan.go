@@ -28,8 +28,7 @@ type plan struct {
 type planState struct {
 	resolver *Resolver
 	loaders  *loaders.Loaders
-	// arguments is the result of operation.Prepared.VariableArguments: the converted arguments that
-	// contain variables.
+	// arguments is the result of operation.Prepared.VariableArguments.
 	arguments []any
 }
 
@@ -86,8 +85,7 @@ type keySelections[K comparable] struct {
 	perKey map[K][]*operation.SelectionSet
 }
 
-// maxLinearSearchKeys is the maximum number of keys for a linear search. For more keys, a map is
-// faster.
+// maxLinearSearchKeys is the maximum number of keys for which a map is not faster.
 const maxLinearSearchKeys = 8
 
 func (w *pendingKeys[K]) has(key K) bool {
@@ -133,8 +131,7 @@ func sameSlice(a, b []*operation.SelectionSet) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// unionSelections returns the selections of both slices without duplicates. It does not modify the
-// slices.
+// unionSelections returns the selections without duplicates. It does not modify the slices.
 func unionSelections(have, more []*operation.SelectionSet) []*operation.SelectionSet {
 	if len(have) == 0 || sameSlice(have, more) {
 		return more

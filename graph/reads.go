@@ -56,8 +56,7 @@ func lookupIDs[ID ~string](argument string, texts []string) ([]ID, error) {
 	return ids, nil
 }
 
-// batch returns the records with these IDs in the same order. If a record does not exist, its
-// element is nil.
+// batch returns the records with these IDs in the same order. A missing record is nil.
 func batch[ID ~string, T any](ctx context.Context, p *model.LookupPattern[ID, *T], ids []ID) ([]*T, error) {
 	records := make([]*T, len(ids))
 	for i, id := range ids {
@@ -69,8 +68,7 @@ func batch[ID ~string, T any](ctx context.Context, p *model.LookupPattern[ID, *T
 	return records, nil
 }
 
-// reference returns the record with this ID. If the ID is empty or the record does not exist, it
-// returns nil.
+// reference returns the record with this ID. If the ID is empty or unknown, it returns nil.
 func reference[ID ~string, T any](ctx context.Context, p *model.LookupPattern[ID, *T], id ID) (*T, error) {
 	if id == "" {
 		return nil, nil

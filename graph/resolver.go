@@ -56,16 +56,13 @@ type Options struct {
 	Authenticated bool
 	// Policy grants permissions to roles. If it is nil, commerce.StandardPolicy is used.
 	Policy *commerce.Policy
-	// RequestID returns the ID that identifies a request in the log. If requests have no ID, RequestID
-	// is nil.
+	// RequestID returns the ID of a request in the log. If requests have no ID, it is nil.
 	RequestID func(ctx context.Context) string
 	// Limits are the limits of a single request. If a limit is 0, its default is used.
 	Limits document.Limits
-	// Admission limits the resources that all requests share. If it is nil, limits of the default
-	// sizes are used.
+	// Admission limits the resources that all requests share. If nil, default sizes are used.
 	Admission *admission.Controller
-	// Prices are the prices for the explain output (extensions.explain). If Prices is the zero value,
-	// price.Standard is used.
+	// Prices are for the explain output. If they are the zero value, price.Standard is used.
 	Prices price.Prices
 	// Rates are the rate limits of each principal.
 	Rates rate.Options
@@ -75,8 +72,7 @@ type Options struct {
 	Documents []document.TrustedDocument
 	// If TrustedOnly is true, all documents that are not trusted are rejected.
 	TrustedOnly bool
-	// EventTime is the time limit for executing one event of a subscription. If it is 0, there is no
-	// limit.
+	// EventTime limits the execution of one event of a subscription. 0 means no limit.
 	EventTime time.Duration
 	// Observer is notified of all operations. It may be nil.
 	Observer observe.Observer
@@ -105,8 +101,7 @@ func (r *Resolver) principal(ctx context.Context) commerce.Principal {
 	return p
 }
 
-// Resolver implements ResolverRoot, the interface through which gqlgen's generated code finds the
-// resolvers of each type.
+// Resolver implements ResolverRoot, through which gqlgen's generated code finds the resolvers.
 type Resolver struct {
 	store         *dynamo.Store
 	feed          *feed.Feed

@@ -12,8 +12,7 @@ import (
 // necessary, because long values and aliases do not increase the cost of an operation.
 type boundedResponse struct {
 	out []byte
-	// limit is the maximum length of out. dropped is the number of bytes that were counted but not
-	// stored.
+	// limit is the maximum length of out. dropped counts the bytes that were not stored.
 	limit, dropped int
 }
 
@@ -39,8 +38,7 @@ func (r *boundedResponse) dropExcess() {
 	}
 }
 
-// truncate shortens the response to an offset. Dropped bytes after the offset are no longer
-// counted.
+// truncate shortens the response to an offset and stops counting dropped bytes after it.
 func (r *boundedResponse) truncate(offset int) {
 	if r.dropped == 0 {
 		r.out = r.out[:offset]
@@ -57,7 +55,6 @@ func (r *boundedResponse) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// newResponseTooLargeError returns the error for a response of more than limit bytes.
 func newResponseTooLargeError(operation *ast.OperationDefinition, limit int) *gqlerror.Error {
 	if operation.Operation == ast.Mutation {
 		return errcode.New(operation.Position, document.LimitCodes.Answer, "the mutation was executed, but its response exceeds the limit of %d bytes: do not repeat the mutation, but read its result with a query that selects fewer fields", limit)

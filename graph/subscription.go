@@ -38,7 +38,6 @@ func (e *Executor) Start(ctx context.Context, r Request) (*Subscription, Result)
 	return e.start(ctx, r, e.subscribe)
 }
 
-// refuseSubscription returns the response to a subscription that the server refuses.
 func (e *Executor) refuseSubscription(ctx context.Context, o *admittedOperation, code, message string) (*Subscription, Result) {
 	o.reservation.Settle(0, nil)
 	return nil, Result{Response: e.errorResponse(ctx, errcode.New(o.Operation.Position, code, "%s", message)), Outcome: Refused}

@@ -22,11 +22,9 @@ type openedSource struct {
 	reads int
 }
 
-// openSource opens the source of a subscription's events and stores it in the openedSource of the
-// context.
+// openSource opens a subscription's event source and stores it in the context's openedSource.
 func (r *Resolver) openSource(ctx context.Context, open func(context.Context, *feed.Feed) (*feed.Subscription, error)) (<-chan *feed.OrderChange, error) {
-	// This budget only counts the requests and does not limit them. The feed limits the number of
-	// missed events.
+	// This budget only counts requests. The feed limits the number of missed events.
 	counted := table.NewReadBudget(math.MaxInt32)
 	subscription, err := open(counted.NewContext(ctx), r.feed)
 	opened := ctx.Value(openedSourceKey{}).(*openedSource)
@@ -40,8 +38,7 @@ func (r *Resolver) openSource(ctx context.Context, open func(context.Context, *f
 	return make(chan *feed.OrderChange), nil
 }
 
-// authorizedSource is a changeSource that ends the subscription if the subscriber may no longer see
-// the changed order.
+// authorizedSource ends the subscription if the subscriber may no longer see the changed order.
 type authorizedSource struct {
 	changeSource
 	// canSee reports whether the subscriber may see a customer's orders.
@@ -102,8 +99,7 @@ func (r *Resolver) orderStatusChanged(ctx context.Context, status *commerce.Stat
 	})
 }
 
-// parseEventID parses the argument "after" of a subscription. If the argument is not set, it
-// returns an empty ID.
+// parseEventID parses the argument "after". If it is not set, parseEventID returns an empty ID.
 func parseEventID(after *string) (commerce.EventID, error) {
 	if after == nil {
 		return "", nil
@@ -115,8 +111,7 @@ func parseEventID(after *string) (commerce.EventID, error) {
 	return id, nil
 }
 
-// updatedOrder returns the order that a change contains. If the change does not contain the order,
-// it reads the current order.
+// updatedOrder returns the order in a change. If there is none, it reads the current order.
 func updatedOrder(ctx context.Context, change *feed.OrderChange) (*commerce.Order, error) {
 	if change.Order != nil {
 		return change.Order, nil

@@ -11,14 +11,12 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// categoryVerifier verifies a category's record. The record stores the number of products in the
-// category.
+// categoryVerifier verifies a category's record, which stores the number of its products.
 type categoryVerifier struct {
 	baseVerifier
 	name   string
 	record model.Record
-	// products is the number of products that the index lists for the category. changed reports
-	// whether the category's record changed while the products were counted.
+	// products is the number of products in the index. changed reports a change during the count.
 	products int
 	changed  bool
 }
@@ -47,8 +45,7 @@ func (v *categoryVerifier) read(ctx context.Context, c *check) error {
 	return err
 }
 
-// uncertainty returns a message if the category's record changed while its products were counted.
-// The count may then be wrong.
+// uncertainty returns a message if the record changed during the count, which may then be wrong.
 func (v *categoryVerifier) uncertainty(*repair.Diagnosis) string {
 	if v.changed {
 		return "the category's record changed each time its products were counted"
@@ -73,10 +70,9 @@ func (v *categoryVerifier) verify(c *check) *repair.Diagnosis {
 	return diag
 }
 
-// recordCategoryCount stores the product count of a scanned category record. After the scan, the
-// check compares this count with the number of scanned products. If the record is inconsistent or
-// its count is 0, recordCategoryCount stores MissingCount. Then the category is verified again in
-// any case.
+// recordCategoryCount stores the product count of a scanned category record, to compare it with
+// the number of scanned products. If the record is inconsistent or its count is 0, it stores
+// MissingCount, so that the category is verified again in any case.
 func (c *check) recordCategoryCount(rec model.Record) {
 	name := model.FirstPlaceholderValue(model.EntityCategory.SK, model.TextOf(rec, model.AttrSK))
 	at := model.Reader{Record: rec}
@@ -87,7 +83,6 @@ func (c *check) recordCategoryCount(rec model.Record) {
 	c.categories.SetStoredCount(model.KeyOf(rec), recorded)
 }
 
-// countInCategory adds a scanned product to the product count of its category.
 func (c *check) countInCategory(v *productVerifier) {
 	name := model.FirstPlaceholderValue(model.EntityProduct.IndexPK, model.TextOf(v.record(), model.AttrIndexPK))
 	if v.decoded != nil {
@@ -98,8 +93,7 @@ func (c *check) countInCategory(v *productVerifier) {
 	}
 }
 
-// addCategoryCandidates selects the categories to verify again. Their stored product count differs
-// from the number of scanned products.
+// addCategoryCandidates selects categories whose stored count differs from the scanned products.
 func (c *check) addCategoryCandidates() {
 	for _, k := range c.categories.Candidates(true) {
 		c.addCandidate(target{targetCategory, model.FirstPlaceholderValue(model.EntityCategory.SK, k.SK)}, candidate{})

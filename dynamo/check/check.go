@@ -27,13 +27,11 @@ func NewChecker(t *table.Table) Checker { return Checker{t} }
 
 // Options configures CheckRecords.
 type Options struct {
-	// Segments is the number of segments into which the table is divided for the scan. The check scans
-	// all segments in parallel. 0 means 1.
+	// Segments is the number of table segments, which the scan reads in parallel. 0 means 1.
 	Segments int
 	// Parallel is the maximum number of records that are verified at the same time. 0 means 1.
 	Parallel int
-	// Repair reports whether the check repairs inconsistencies. If it is false, the check only reports
-	// them.
+	// Repair reports whether the check repairs inconsistencies instead of only reporting them.
 	Repair bool
 	// IndexLag is the maximum time by which the global secondary index lags behind the table. The
 	// check waits for this time before it reads the index. 0 means one second.
@@ -56,26 +54,22 @@ type Options struct {
 // NoIndexLag is the value of Options.IndexLag for an index that is always up to date.
 const NoIndexLag time.Duration = -1
 
-// defaultIndexLag is the default of Options.IndexLag.
 const defaultIndexLag = time.Second
 
 // Drift is an inconsistency: a record that contradicts another record or the data model.
 type Drift struct {
 	// Kind is the kind of inconsistency. repair.DriftKinds lists the names of all kinds.
 	Kind string `json:"kind"`
-	// PK and SK are the primary key of the inconsistent record. If this record is missing, they are
-	// the key that it should have.
+	// PK and SK are the primary key of the record, or the key that a missing record should have.
 	PK string `json:"pk"`
 	SK string `json:"sk"`
 	// Detail states the stored values and the expected values.
 	Detail string `json:"detail"`
 	// Repaired reports whether the drift has been repaired.
 	Repaired bool `json:"repaired"`
-	// ByHand reports whether an operator must repair the inconsistency, because CheckRecords cannot
-	// repair it.
+	// ByHand reports whether an operator must repair the drift, because CheckRecords cannot.
 	ByHand bool `json:"byHand,omitempty"`
-	// StandIn reports whether the record is lost. In this case, the repair writes a substitute with
-	// the same ID.
+	// StandIn reports whether the record is lost, so the repair writes a substitute with its ID.
 	StandIn bool `json:"standIn,omitempty"`
 }
 
@@ -99,19 +93,16 @@ type Progress struct {
 	ToVerify int
 }
 
-// Summary is the result of CheckRecords. After an error, it describes the work done before the
-// error.
+// Summary is the result of CheckRecords. After an error, it describes the work done before it.
 type Summary struct {
 	// Records is the number of scanned records. External is the number of these records that match no
 	// entity of the data model. Other software wrote them.
 	Records, External int
 	// Orders, Customers, Products, Employees and Warehouses count the verified records of each type.
 	Orders, Customers, Products, Employees, Warehouses int
-	// Found maps the name of each kind of inconsistency to the number that the check found. Repaired
-	// maps it to the number that the check repaired.
+	// Found and Repaired map each kind's name to the number of inconsistencies found and repaired.
 	Found, Repaired map[string]int
-	// ByHand is the number of inconsistencies that an operator must repair, because CheckRecords
-	// cannot repair them.
+	// ByHand is the number of inconsistencies that CheckRecords cannot repair, so an operator must.
 	ByHand int
 	// Unverified is the number of records that could not be verified. For example, the record changed
 	// between any two reads, or it depends on a record that cannot be read.
@@ -131,7 +122,6 @@ func (s Summary) UnrepairedCount() int {
 	return n
 }
 
-// targetKind is the kind of record that a target identifies.
 type targetKind int
 
 // The kinds of records, in the order of their verification. Each kind comes after the kinds on
@@ -149,7 +139,6 @@ const (
 	targetKindCount
 )
 
-// target identifies a record to verify by its kind and its ID.
 type target struct {
 	kind targetKind
 	id   string
@@ -158,7 +147,6 @@ type target struct {
 // verifier verifies one record, called the main record, and the records that derive from it, such
 // as copies. A verifier reads all these records itself, so verifiers can run in parallel.
 type verifier interface {
-	// addRecord adds a record that was read.
 	addRecord(e *model.Entity, rec model.Record)
 	// read discards the added records, and reads the records from DynamoDB again.
 	read(ctx context.Context, c *check) error
@@ -167,11 +155,9 @@ type verifier interface {
 	// updateCheckState stores values in c that the verification of other records needs. diag contains
 	// all confirmed findings. last contains the findings that remain after repairs.
 	updateCheckState(c *check, diag, last *repair.Diagnosis)
-	// key returns the primary key of the main record. If the verification fails, the check reports
-	// this key.
+	// key returns the primary key of the main record. The check reports it if verification fails.
 	key(t *table.Table) model.Keys
-	// uncertainty returns the reason why the result of verify may be wrong, such as a concurrent
-	// change. If the result is reliable, uncertainty returns an empty string.
+	// uncertainty returns why the result of verify may be wrong, such as a concurrent change, or "".
 	uncertainty(diag *repair.Diagnosis) string
 	// markRepaired is called after each successful repair.
 	markRepaired()
@@ -202,20 +188,17 @@ type candidate struct {
 	// referenced reports whether another record refers to this customer or warehouse. If the customer
 	// or warehouse is missing, the repair then writes a substitute.
 	referenced bool
-	// recountStock reports whether the product's stock must be computed again from its inventory
-	// levels and the orders.
+	// recountStock reports whether to recompute the stock from the inventory levels and the orders.
 	recountStock bool
 	// countOrders reports whether the orders that contain the product must be counted again.
 	countOrders bool
-	// newerCopies and newerEvents are orders that may have a newer event than the customer's stored
-	// last event. The scan found newerCopies in the customer's partition, and newerEvents in the
-	// orders' own partitions.
+	// newerCopies (from the customer's partition) and newerEvents (from orders' partitions) are
+	// orders that may have a newer event than the customer's stored last event.
 	newerCopies, newerEvents newerOrders
 	// claimedAddress is an email address that an email claim reserves for the customer.
 	claimedAddress string
 }
 
-// defaultMaxCandidates is the default of Options.MaxCandidates.
 const defaultMaxCandidates = 10_000
 
 // check is the state of one call of CheckRecords. It needs a few hundred bytes of memory for each
@@ -225,27 +208,23 @@ type check struct {
 	client *repair.Client
 	opts   Options
 
-	// verifying is locked while a goroutine verifies candidates during the scan. Another goroutine
-	// that reaches the candidate limit waits until the lock is free.
+	// verifying is locked during verification in the scan. Others at the candidate limit wait for it.
 	verifying sync.Mutex
 
 	mu         sync.Mutex
 	summary    Summary
 	candidates map[target]candidate
-	// postponed are the candidates that can be verified only after the scan (see
-	// verifier.hasMainRecord).
+	// postponed are the candidates to verify only after the scan (see verifier.hasMainRecord).
 	postponed map[target]candidate
 	scanDone  bool
 	// toVerify is the number of candidates of the current kind that are not verified yet.
 	toVerify int
 	reported repair.RecentSet
 
-	// heldStock maps a product to the quantity that pending and confirmed orders reserve. It includes
-	// only the orders that have been verified so far.
+	// heldStock maps a product to the quantity that open orders reserve, as far as they are verified.
 	heldStock map[commerce.SKU]int
-	// misleading contains unrepaired orders that would cause a wrong recount of stock, because their
-	// own record, line items or index keys are wrong. The map values are further customers who may
-	// have a copy of the order.
+	// misleading contains unrepaired orders whose own record, line items or index keys would cause a
+	// wrong recount of stock. The values are further customers who may have a copy of the order.
 	misleading map[commerce.OrderID]map[commerce.CustomerID]bool
 	// uncertainProducts maps a product to an unreadable order that may reserve stock of the product.
 	uncertainProducts map[commerce.SKU]commerce.OrderID
@@ -254,30 +233,24 @@ type check struct {
 	// unreadableCustomers are the customers whose ID is in an unreadable order.
 	unreadableCustomers map[commerce.CustomerID]bool
 	// abandonedOrder is an order that was not verified, because too many records wait for the end of
-	// the scan. Its items are unknown, so it may reserve stock of any product. If there is no such
-	// order, abandonedOrder is empty.
+	// the scan. Its items are unknown, so it may reserve stock of any product. It is empty if none.
 	abandonedOrder commerce.OrderID
-	// recordedStock is the stored stock of each product. After the scan, the check compares it with
-	// heldStock.
+	// recordedStock is the stored stock of each product, to compare with heldStock after the scan.
 	recordedStock map[commerce.SKU]productStock
-	// categories compares the stored product count of each category with the number of scanned
-	// products. orderLists compares the stored order counts of products and account reps with the
-	// scanned orders.
+	// categories compares stored product counts with the scanned products. orderLists compares the
+	// stored order counts of products and account reps with the scanned orders.
 	categories counting.Counters
 	orderLists *counting.OrderListCounts
-	// seenWarehouses are the warehouses that the scan read. referencedWarehouses are the warehouses to
-	// which inventory levels or employees refer.
+	// The scan read seenWarehouses. Inventory levels or employees refer to referencedWarehouses.
 	seenWarehouses       map[commerce.WarehouseID]bool
 	referencedWarehouses map[commerce.WarehouseID]bool
 	// orderCounter counts the orders by status.
 	orderCounter *counting.OrderCounter
-	// missingCopies maps a customer to the right number of order copies minus the number of existing
-	// copies, after repairs.
+	// missingCopies is each customer's right number of order copies minus the stored, after repairs.
 	missingCopies map[commerce.CustomerID]int
 }
 
-// productStock contains two numbers of a product: the sum of its inventory levels, and the
-// available stock that its record stores.
+// productStock contains the sum of a product's inventory levels, and its stored available stock.
 type productStock struct{ inventory, available int }
 
 // CheckRecords finds inconsistent records and, if opts.Repair is set, repairs them. Clients may
@@ -346,8 +319,7 @@ func (c *check) run(ctx context.Context) error {
 	return nil
 }
 
-// addCandidate adds a candidate, which is a record to verify again. If the record is already a
-// candidate, addCandidate combines the reasons.
+// addCandidate adds a record to verify again. It combines the reasons of an existing candidate.
 func (c *check) addCandidate(k target, s candidate) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -356,7 +328,6 @@ func (c *check) addCandidate(k target, s candidate) {
 
 func (c *check) addCandidateLocked(k target, s candidate) { c.candidates[k] = c.candidates[k].merge(s) }
 
-// merge combines two candidates for the same record.
 func (s candidate) merge(other candidate) candidate {
 	if s.findings == nil {
 		s.findings = other.findings
@@ -375,8 +346,7 @@ func (s candidate) merge(other candidate) candidate {
 	return s
 }
 
-// addStockCandidates selects the products to verify again, because their stored stock or order
-// count does not match the scanned orders.
+// addStockCandidates selects the products whose stock or order count contradicts the scan.
 func (c *check) addStockCandidates() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -392,8 +362,7 @@ func (c *check) addStockCandidates() {
 	}
 }
 
-// addWarehouseCandidates selects the warehouses that seem to be missing: other records refer to
-// them, but the scan did not find them.
+// addWarehouseCandidates selects warehouses that other records name but the scan did not find.
 func (c *check) addWarehouseCandidates() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -404,16 +373,14 @@ func (c *check) addWarehouseCandidates() {
 	}
 }
 
-// addReferencedWarehouse stores that an inventory level or an employee refers to the warehouse.
 func (c *check) addReferencedWarehouse(id commerce.WarehouseID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.referencedWarehouses[id] = true
 }
 
-// verifyAtCandidateLimit verifies candidates during the scan if their number has reached
-// opts.MaxCandidates. It skips targetProduct and later kinds, which the check can verify only after
-// the scan.
+// verifyAtCandidateLimit verifies candidates during the scan if there are opts.MaxCandidates. It
+// skips targetProduct and later kinds, which the check can verify only after the scan.
 func (c *check) verifyAtCandidateLimit(ctx context.Context) error {
 	if !c.isCandidateLimitReached() {
 		return nil
@@ -437,7 +404,6 @@ func (c *check) isCandidateLimitReached() bool {
 	return len(c.candidates) >= c.opts.MaxCandidates
 }
 
-// verifyCandidates verifies all candidates of one kind.
 func (c *check) verifyCandidates(ctx context.Context, kind targetKind) error {
 	c.mu.Lock()
 	taken := map[target]candidate{}
@@ -472,8 +438,7 @@ func (c *check) verifyCandidates(ctx context.Context, kind targetKind) error {
 	return nil
 }
 
-// newVerifier returns a verifier for the candidate s. The verifier has not read any records yet. r
-// recounts the stock of products.
+// newVerifier returns a verifier that has not read any records yet. r recounts products' stock.
 func (c *check) newVerifier(k target, s candidate, r *stockRecount) verifier {
 	switch k.kind {
 	case targetOrder:
@@ -481,8 +446,7 @@ func (c *check) newVerifier(k target, s candidate, r *stockRecount) verifier {
 		for _, id := range s.extraCustomers {
 			extra[id] = true
 		}
-		// If s has no findings about the order, the scan may already have added the order to heldStock.
-		// The verifier must not add it again.
+		// If s has no findings, heldStock may already include the order. Do not add it again.
 		return &orderVerifier{id: commerce.OrderID(k.id), extraCustomers: extra, mayBeCounted: s.findings == nil}
 	case targetCustomer:
 		v := newCustomerVerifier(c.table, k.id)
@@ -511,8 +475,7 @@ func (c *check) newVerifier(k target, s candidate, r *stockRecount) verifier {
 	}
 }
 
-// maxAttempts is the maximum number of times that the check reads a record to confirm its findings.
-// Reads after a repair do not count.
+// maxAttempts limits the reads that confirm a record's findings. Reads after a repair do not count.
 const maxAttempts = 4
 
 // verifyAndRepair verifies a record, repairs it if opts.Repair is set, and reports the findings.
@@ -544,8 +507,7 @@ func (c *check) verifyAndRepair(ctx context.Context, k target, s candidate, r *s
 		if found.RefusalReason == "" && !hasNewFindings(diag, last) {
 			break
 		}
-		// The loop tries again, because the records changed before the repair or the repair revealed
-		// another inconsistency.
+		// Try again: the records changed before the repair, or it revealed another inconsistency.
 		attempts.previous = last.Findings
 	}
 	if found == nil {
@@ -562,7 +524,6 @@ func (c *check) verifyAndRepair(ctx context.Context, k target, s candidate, r *s
 	return nil
 }
 
-// postpone delays the verification of a candidate until after the scan.
 func (c *check) postpone(v verifier, k target, s candidate) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -587,8 +548,7 @@ type readAttempts struct {
 	uncertainty string
 }
 
-// readUntilConfirmed reads records until one read has no findings or two consecutive reads have the
-// same findings. If no attempts remain, ok is false.
+// readUntilConfirmed reads until one read is clean or two in a row agree. Otherwise, ok is false.
 func (c *check) readUntilConfirmed(ctx context.Context, v verifier, a *readAttempts) (diag *repair.Diagnosis, ok bool, err error) {
 	for a.remaining > 0 {
 		a.remaining--
@@ -600,8 +560,7 @@ func (c *check) readUntilConfirmed(ctx context.Context, v verifier, a *readAttem
 			a.previous, a.uncertainty = diag.Findings, doubt
 			continue
 		}
-		// A mutation during a read can look like an inconsistency, so one read with findings is not
-		// enough.
+		// One read with findings is not enough, because a mutation during it can look like one.
 		if diag.IsClean() || model.EqualSets(a.previous, diag.Findings, repair.FindingKey) {
 			return diag, true, nil
 		}
@@ -635,7 +594,6 @@ func (c *check) reportUnverifiedLocked(k model.Keys, reason string) {
 	}
 }
 
-// hasNewFindings reports whether after contains a finding that before does not contain.
 func hasNewFindings(before, after *repair.Diagnosis) bool {
 	for _, f := range after.Findings {
 		if !before.HasFinding(f.Kind, f.Key) {
@@ -676,8 +634,7 @@ func (c *check) report(found, last *repair.Diagnosis) {
 	}
 }
 
-// hasReported reports whether an inconsistency of the record has been reported recently. The check
-// forgets old reports to save memory.
+// hasReported reports whether k was reported recently. Old reports are forgotten to save memory.
 func (c *check) hasReported(k model.Keys) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -695,15 +652,13 @@ func (c *check) reportProgressLocked() {
 	c.opts.OnProgress(Progress{Records: c.summary.Records, Found: found, ToVerify: c.toVerify})
 }
 
-// uncertainOrder returns an order that could not be verified and may reserve stock of the product.
-// If there is no such order, it returns an empty ID.
+// uncertainOrder returns an unverified order that may reserve stock of the product, or an empty ID.
 func (c *check) uncertainOrder(sku commerce.SKU) commerce.OrderID {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return cmp.Or(c.uncertainProducts[sku], c.abandonedOrder)
 }
 
-// hasUnreadableOrders reports whether an unreadable order contains the customer's ID.
 func (c *check) hasUnreadableOrders(id commerce.CustomerID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -21,32 +21,26 @@ type customerVerifier struct {
 	lastEvent model.Record
 	// lastEventBefore is the customer's last event, as read before the orders were counted.
 	lastEventBefore model.Record
-	// claimOwner is set only if the email address is reserved for another customer. It is the record
-	// of that customer.
+	// claimOwner is another customer's record, if the email address is reserved for that customer.
 	claimOwner model.Record
 	copyCount  int
-	// lastUpdated are the customer's most recently updated orders. newerCopies and newerEvents are
-	// orders that may have a newer event than lastEvent (see candidate). newestEvent is the newest
-	// event in newerCopies and newerEvents.
+	// lastUpdated are the customer's most recently updated orders. newerCopies and newerEvents are as
+	// in candidate. newestEvent is the newest event of these two.
 	lastUpdated, newerCopies, newerEvents newerOrders
 	newestEvent                           *commerce.Event
-	// copiedBytes is the total size, in bytes, of the order copies that the scan read in the
-	// customer's partition.
+	// copiedBytes is the size of the order copies that the scan read in the customer's partition.
 	copiedBytes int
-	// uncountable reports whether the customer has too many orders for a server to count them on
-	// request. The stored order count is then necessary.
+	// uncountable reports that a server cannot count the orders on request, so it needs orderCount.
 	uncountable bool
 	table       *table.Table
-	// spendingSums are the totals of the customer's orders by month. spendingRecords are the stored
-	// totals. hasUnreadableOrder reports whether spendingSums is incomplete, because an order cannot
-	// be read.
+	// spendingSums are the orders' totals by month, spendingRecords the stored totals.
+	// hasUnreadableOrder reports whether spendingSums lacks an order, because it cannot be read.
 	spendingSums       commerce.Spendings
 	spendingRecords    map[model.Keys]model.Record
 	hasUnreadableOrder bool
 	// referenced reports whether an order refers to the customer.
 	referenced bool
-	// claimedAddress is an email address that is reserved for the customer, or empty. If the
-	// customer's record is lost, the repair writes a substitute with this address.
+	// claimedAddress is an address reserved for the customer, or empty. A substitute record gets it.
 	claimedAddress string
 }
 
@@ -70,9 +64,8 @@ func (v *customerVerifier) addRecord(e *model.Entity, rec model.Record) {
 		v.addSpending(rec)
 		v.lastUpdated = v.lastUpdated.laterOf(newerOrders{[]commerce.OrderID{commerce.OrderID(model.FirstPlaceholderValue(e.SK, model.TextOf(rec, model.AttrSK)))}, updatedAt(rec)})
 		v.copiedBytes += model.SizeOf(rec)
-		// A server counts the orders with Query requests, and each request reads at most 1 MB. During
-		// the scan, estimate the number of requests from the size of the orders. The method read counts
-		// the requests that it sends.
+		// A server counts the orders with Query requests of at most 1 MB. During the scan, estimate their
+		// number from the size of the orders. The method read counts the requests that it sends.
 		v.uncountable = v.copiedBytes > (table.MaxCountPages-1)*table.MaxQueryBytes
 	}
 }
@@ -137,8 +130,7 @@ func (v *customerVerifier) readEmailClaim(ctx context.Context, c *check) error {
 	}
 }
 
-// standIn returns a substitute for a lost customer. The substitute has the customer's ID. Its email
-// address is claimedAddress. If claimedAddress is empty, standIn makes an address from the ID.
+// standIn returns a substitute for a lost customer, with claimedAddress or an address from the ID.
 func (v *customerVerifier) standIn(t *table.Table) *commerce.Customer {
 	at, email := t.Now(), v.claimedAddress
 	if email == "" {
@@ -147,8 +139,7 @@ func (v *customerVerifier) standIn(t *table.Table) *commerce.Customer {
 	return &commerce.Customer{ID: v.id, Name: string(v.id), Email: email, CreatedAt: at, UpdatedAt: at, Version: 1}
 }
 
-// emailClaimKey returns the key of the record that reserves the customer's email address. If the
-// address is invalid, it returns an empty key.
+// emailClaimKey returns the key of the email claim, or an empty key if the address is invalid.
 func (v *customerVerifier) emailClaimKey(t *table.Table) model.Keys {
 	decoded, _ := decodeFirst(&repair.Diagnosis{Table: t}, &v.recordWithEdges, t.DecodeCustomer)
 	if decoded == nil {
@@ -233,8 +224,7 @@ func (v *customerVerifier) verify(c *check) *repair.Diagnosis {
 	return diag
 }
 
-// verifyLastEvent reports the record of the customer's last event if the record is incomplete or
-// outdated, or if the customer is missing.
+// verifyLastEvent reports a last event that is incomplete, outdated or without a customer.
 func (v *customerVerifier) verifyLastEvent(diag *repair.Diagnosis, exists bool) {
 	if v.lastEvent == nil {
 		return
@@ -261,8 +251,7 @@ func (v *customerVerifier) verifyEmailClaim(diag *repair.Diagnosis, want model.R
 	email := model.FirstPlaceholderValue(model.EntityEmailClaim.PK, model.TextOf(want, model.AttrPK))
 	switch owner := model.TextOf(have, "customerId"); {
 	case have == nil && v.firstRecord() == nil:
-		// The missing customer has already been reported, so add the claim to the repair without another
-		// finding.
+		// The missing customer is already reported, so add the claim without another finding.
 		diag.AddPut(want, nil)
 	case have == nil:
 		diag.AddMissing(repair.DriftEmailClaimMissing, want, nil, fmt.Sprintf("no record reserves the email address of customer %s", v.id))
@@ -279,13 +268,11 @@ func (v *customerVerifier) verifyEmailClaim(diag *repair.Diagnosis, want model.R
 	}
 }
 
-// lacksOrderCount reports whether the customer's record exists without an orderCount.
 func (v *customerVerifier) lacksOrderCount() bool {
 	return v.record() != nil && v.record()[model.AttrOrderCount] == nil
 }
 
-// uncertainty returns a message if the last event changed while a missing orderCount was computed.
-// Then an order may have been placed, and the computed count may be wrong.
+// uncertainty returns a message if an order may have been placed while orderCount was computed.
 func (v *customerVerifier) uncertainty(*repair.Diagnosis) string {
 	if v.uncountable && v.lacksOrderCount() && !model.EqualRecords(v.lastEventBefore, v.lastEvent) {
 		return "new orders were placed each time the orders were counted"
@@ -293,24 +280,20 @@ func (v *customerVerifier) uncertainty(*repair.Diagnosis) string {
 	return ""
 }
 
-// hasMainRecord reports whether the customer's record exists.
 func (v *customerVerifier) hasMainRecord() bool { return v.record() != nil }
 
-// hasValidEmail reports whether a customer's record has a valid email address.
 func hasValidEmail(customer model.Record) bool {
 	_, err := commerce.ParseEmail(model.TextOf(customer, "email"))
 	return err == nil
 }
 
-// hasEmail reports whether email is the address in a customer's record. email must have the form
-// that commerce.ParseEmail returns.
+// hasEmail reports whether a record has the address email, in the form from commerce.ParseEmail.
 func hasEmail(customer model.Record, email string) bool {
 	parsed, err := commerce.ParseEmail(model.TextOf(customer, "email"))
 	return err == nil && parsed == email
 }
 
-// updateCheckState marks the email claim of a missing customer as reported, so that the check does
-// not report the claim again.
+// updateCheckState marks a missing customer's email claim as reported, to report it only once.
 func (v *customerVerifier) updateCheckState(c *check, diag, _ *repair.Diagnosis) {
 	if v.claim != nil && diag.HasKind(repair.DriftCustomerMissing) {
 		c.mu.Lock()
@@ -319,8 +302,7 @@ func (v *customerVerifier) updateCheckState(c *check, diag, _ *repair.Diagnosis)
 	}
 }
 
-// emailClaimVerifier compares an email claim with the customer that the claim names. An email claim
-// is the record that reserves an email address for one customer.
+// emailClaimVerifier compares an email claim (which reserves an address) with its customer.
 type emailClaimVerifier struct {
 	baseVerifier
 	email    string
@@ -351,8 +333,7 @@ func (v *emailClaimVerifier) read(ctx context.Context, c *check) error {
 	return err
 }
 
-// customerOfClaim returns the customer that the claim names. The customer's records have not been
-// read yet.
+// customerOfClaim returns the claim's customer, whose records have not been read yet.
 func (v *emailClaimVerifier) customerOfClaim() recordWithEdges {
 	return newRecordWithEdges(&model.EntityCustomer, map[string]string{"customerId": model.TextOf(v.claim, model.AttrCustomerID)})
 }
@@ -367,19 +348,16 @@ func (v *emailClaimVerifier) verify(c *check) *repair.Diagnosis {
 	if diag.WithoutUnreadable(&model.EntityEmailClaim, v.claim); diag.MustLeaveUnchanged(&model.EntityEmailClaim, model.KeyOf(v.claim), model.AttrCustomerID) {
 		return diag
 	}
-	// If the customer's record is missing, use an edge (a copy with other index keys) instead. A
-	// repair may restore the customer's record from this edge.
+	// If the record is missing, use an edge (a copy), from which a repair may restore the record.
 	customer := v.customer.firstRecord()
 	diag.TrustedKey, diag.Trusted = v.customer.primaryKey, v.customer.record()
 	id := model.TextOf(v.claim, "customerId")
 	switch {
 	case hasEmail(customer, v.email), c.hasReported(model.KeyOf(v.claim)):
 	case customer == nil && c.hasUnreadableOrders(commerce.CustomerID(id)):
-		// In this case, keep the claim. An unreadable order names the customer, so a later check may
-		// restore the customer with this address.
+		// Keep the claim. An unreadable order names the customer, so a later check may restore it.
 	case customer != nil && !hasValidEmail(customer):
-		// In this case, keep the claim. The customer's record has no valid address, and the claim may
-		// contain the right one.
+		// Keep the claim. The customer's address is invalid, and the claim may contain the right one.
 	case customer == nil:
 		diag.AddOrphan(repair.DriftOrphanClaim, v.claim, fmt.Sprintf("customer %q does not exist", id))
 	default:
@@ -388,5 +366,4 @@ func (v *emailClaimVerifier) verify(c *check) *repair.Diagnosis {
 	return diag
 }
 
-// hasMainRecord reports whether the customer that the claim names has a record.
 func (v *emailClaimVerifier) hasMainRecord() bool { return v.customer.record() != nil }

@@ -9,8 +9,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/repair"
 )
 
-// recordWithEdges contains a record and its edges. An edge is a copy of the record with other index
-// keys.
+// recordWithEdges contains a record and its edges, which are copies with other index keys.
 type recordWithEdges struct {
 	// entity is the record's entity in the data model. primaryKey is the record's primary key.
 	entity     *model.Entity
@@ -28,12 +27,10 @@ func newRecordWithEdges(e *model.Entity, values map[string]string) recordWithEdg
 // record returns the record itself, or nil if it does not exist.
 func (r *recordWithEdges) record() model.Record { return r.records[r.primaryKey] }
 
-// edge returns the record's edge whose entity is e, or nil if the edge does not exist. An edge is a
-// copy of the record with other index keys.
+// edge returns the record's edge whose entity is e, or nil if the edge does not exist.
 func (r *recordWithEdges) edge(e *model.Entity) model.Record { return r.records[r.edgeKey(e)] }
 
-// edgeKey returns the primary key of the record's edge whose entity is e. An edge is a copy of the
-// record with other index keys.
+// edgeKey returns the primary key of the record's edge whose entity is e.
 func (r *recordWithEdges) edgeKey(e *model.Entity) model.Keys {
 	return e.KeyFromValues(r.entity.KeyValues(r.primaryKey))
 }
@@ -41,8 +38,7 @@ func (r *recordWithEdges) edgeKey(e *model.Entity) model.Keys {
 // put adds rec, which is the record itself or one of its edges (copies with other index keys).
 func (r *recordWithEdges) put(rec model.Record) { r.records[model.KeyOf(rec)] = rec }
 
-// keys returns the primary key of the record, then the keys of all its possible edges (copies with
-// other index keys). Callers prefer the records with the earlier keys.
+// keys returns the key of the record, then of all possible edges. Callers prefer earlier keys.
 func (r *recordWithEdges) keys() []model.Keys {
 	ks := []model.Keys{r.primaryKey}
 	for _, e := range r.entity.Edges() {
@@ -51,8 +47,7 @@ func (r *recordWithEdges) keys() []model.Keys {
 	return ks
 }
 
-// firstRecord returns the record itself. If the record is missing, firstRecord returns its first
-// edge (a copy with other index keys), or nil if no edge exists.
+// firstRecord returns the record itself, its first edge if it is missing, or nil without edges.
 func (r *recordWithEdges) firstRecord() model.Record {
 	for _, k := range r.keys() {
 		if rec := r.records[k]; rec != nil {
@@ -62,18 +57,15 @@ func (r *recordWithEdges) firstRecord() model.Record {
 	return nil
 }
 
-// decoder decodes a record or one of its edges (copies with other index keys).
 type decoder[V any] func(model.Reader) (*V, error)
 
-// decode decodes the record or edge with the key k. It adds a finding about attributes that cannot
-// be read, and decodes the other attributes.
+// decode decodes the readable attributes of k, and adds a finding about the unreadable ones.
 func decode[V any](diag *repair.Diagnosis, r *recordWithEdges, k model.Keys, decodeValue decoder[V]) (*V, error) {
 	e := model.EntityOf(k)
 	return decodeValue(model.Reader{Record: repair.WithKeyAttributes(diag.WithoutUnreadable(e, r.records[k]), r.entity.KeyValues(r.primaryKey))})
 }
 
-// decodeFirst decodes the record or, if that fails, its first readable edge (a copy with other
-// index keys). The second result is the stored record or edge that was decoded.
+// decodeFirst decodes the record or else its first readable edge, and returns which it decoded.
 func decodeFirst[V any](diag *repair.Diagnosis, r *recordWithEdges, decodeValue decoder[V]) (*V, model.Record) {
 	for _, k := range r.keys() {
 		if r.records[k] == nil {
@@ -86,8 +78,7 @@ func decodeFirst[V any](diag *repair.Diagnosis, r *recordWithEdges, decodeValue 
 	return nil, nil
 }
 
-// isLost reports whether the record is missing and cannot be restored. It cannot be restored if all
-// its edges (copies with other index keys) are missing or contain only keys.
+// isLost reports whether the record is missing, and cannot be restored from an edge with data.
 func (r *recordWithEdges) isLost() bool {
 	return r.record() == nil && !slices.ContainsFunc(r.entity.Edges(), func(e *model.Entity) bool {
 		edge := r.edge(e)
@@ -95,8 +86,7 @@ func (r *recordWithEdges) isLost() bool {
 	})
 }
 
-// reportUndecodable reports a record that cannot be decoded. If the record is missing, it reports
-// the record's edges (copies with other index keys) instead.
+// reportUndecodable reports a record that cannot be decoded or, if it is missing, its edges.
 func reportUndecodable[V any](diag *repair.Diagnosis, r *recordWithEdges, decodeValue decoder[V]) {
 	if r.record() != nil {
 		_, err := decode(diag, r, r.primaryKey, decodeValue)
@@ -114,9 +104,8 @@ func reportUndecodable[V any](diag *repair.Diagnosis, r *recordWithEdges, decode
 	}
 }
 
-// verifyEdges reports edges (copies with other index keys) that are missing, wrong or superfluous.
-// expected contains the record and its edges as they should be. If the record should not exist,
-// expected is nil.
+// verifyEdges reports missing, wrong or superfluous edges. expected contains the record and its
+// edges as they should be. If the record should not exist, expected is nil.
 func (r *recordWithEdges) verifyEdges(diag *repair.Diagnosis, expected []model.Record) {
 	want := map[model.Keys]model.Record{}
 	for _, rec := range expected {

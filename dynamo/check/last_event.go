@@ -11,19 +11,16 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// newerOrders contains orders of one customer that may have an event newer than the customer's
-// stored last event.
+// newerOrders are a customer's orders that may have a newer event than the stored last event.
 type newerOrders struct {
 	ids []commerce.OrderID
 	// at is the time of the last change, which is the same for all orders.
 	at time.Time
 }
 
-// maxNewerOrders is the maximum number of orders in newerOrders.
 const maxNewerOrders = 8
 
-// laterOf compares o and other, and returns the one with the later time. If the times are equal, it
-// returns the orders of both, but at most maxNewerOrders orders.
+// laterOf returns the later of o and other. For equal times, it joins up to maxNewerOrders orders.
 func (o newerOrders) laterOf(other newerOrders) newerOrders {
 	switch {
 	case other.at.After(o.at):
@@ -38,9 +35,8 @@ func (o newerOrders) laterOf(other newerOrders) newerOrders {
 	return o
 }
 
-// findNewerCopies returns the customer's most recently updated orders. If they were updated after
-// the customer's stored last event, the second result is true. In this case, the stored event may
-// be outdated.
+// findNewerCopies returns the customer's most recently updated orders, and whether they are newer
+// than the customer's stored last event, which may then be outdated.
 func (v *customerVerifier) findNewerCopies(t *table.Table) (newerOrders, bool) {
 	last, ok := t.EventPosition(model.LastEventID(v.lastEvent)).Time()
 	return v.lastUpdated, ok && v.lastUpdated.at.After(last)
@@ -57,15 +53,13 @@ func (v *orderVerifier) findNewerEvents() (newerOrders, bool) {
 	return newerOrders{[]commerce.OrderID{v.id}, v.lastEventAt}, ownTime.Before(v.lastEventAt) || copyTime.Before(v.lastEventAt)
 }
 
-// updatedAt returns the time of a record's last update. If the record does not store this time,
-// updatedAt returns the zero time.
+// updatedAt returns the time of a record's last update, or the zero time if none is stored.
 func updatedAt(rec model.Record) time.Time {
 	at := model.Reader{Record: rec}
 	return at.UpdatedAtOr(time.Time{})
 }
 
-// readNewestEvent reads the last events of the orders in newerCopies and newerEvents, and stores
-// the newest one.
+// readNewestEvent stores the newest last event of the orders in newerCopies and newerEvents.
 func (v *customerVerifier) readNewestEvent(ctx context.Context, c *check) error {
 	v.newestEvent = nil
 	if v.lastEvent == nil {
@@ -90,8 +84,7 @@ func (v *customerVerifier) readNewestEvent(ctx context.Context, c *check) error 
 	return err
 }
 
-// lastEventOutdated reports whether an order has an event that is newer than the customer's stored
-// last event.
+// lastEventOutdated reports whether an order has a newer event than the stored last event.
 func (v *customerVerifier) lastEventOutdated(t *table.Table) bool {
 	last := t.EventPosition(model.LastEventID(v.lastEvent))
 	return v.newestEvent != nil && last != "" && v.newestEvent.ID > last

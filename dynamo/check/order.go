@@ -24,20 +24,17 @@ type orderVerifier struct {
 	// copies maps a customer to the copy of the order in the customer's partition.
 	copies  map[commerce.CustomerID]model.Record
 	earlier []model.Record // the records of all earlier reads, before a repair changed them
-	// extraCustomers are customers who may have a copy of the order, although the order does not name
-	// them.
+	// extraCustomers may have a copy of the order, although the order does not name them.
 	extraCustomers map[commerce.CustomerID]bool
 
-	// verify sets decoded, lines and linesKnown. decoded is the order with the right customer. It is
-	// nil if the order is missing or unreadable. linesKnown reports whether lines contains all line
-	// items.
+	// verify sets decoded, lines and linesKnown. decoded is the order with the right customer, or nil
+	// if it is missing or unreadable. linesKnown reports whether lines is complete.
 	decoded    *commerce.Order
 	lines      []commerce.LineItem
 	linesKnown bool
 	// lastEventAt is the time of the last event that Ordergraph wrote.
 	lastEventAt time.Time
-	// mayBeCounted reports whether check.heldStock may already include the quantities that the order
-	// reserves.
+	// mayBeCounted reports whether check.heldStock may already include the order's quantities.
 	mayBeCounted bool
 }
 
@@ -79,15 +76,13 @@ func (v *orderVerifier) read(ctx context.Context, c *check) error {
 	return nil
 }
 
-// addCopies stores the copies of the order by customer.
 func (v *orderVerifier) addCopies(found map[model.Keys]model.Record) {
 	for k, rec := range found {
 		v.copies[commerce.CustomerID(model.FirstPlaceholderValue(model.EntityCustomerOrder.PK, k.PK))] = rec
 	}
 }
 
-// possibleCustomers returns the customers who may have a copy of the order, starting with the
-// customer that the order's own record names.
+// possibleCustomers returns the customers who may have a copy, starting with namedCustomer.
 func (v *orderVerifier) possibleCustomers() []commerce.CustomerID {
 	ids := []commerce.CustomerID{v.namedCustomer()}
 	ids = append(ids, slices.Sorted(maps.Keys(v.extraCustomers))...)
@@ -104,8 +99,7 @@ func (v *orderVerifier) namedCustomer() commerce.CustomerID {
 	return commerce.CustomerID(at.Text("customerId"))
 }
 
-// copyKey returns the key of the order's copy in a customer's partition. If the ID of the customer
-// or the order is not valid in a key, copyKey returns an empty key.
+// copyKey returns the key of a customer's copy, or an empty key if an ID is not valid in a key.
 func (v *orderVerifier) copyKey(t *table.Table, id commerce.CustomerID) model.Keys {
 	b := t.KeyBuilder()
 	k := model.KeysOfCustomerOrder(b, model.CustomerOrderKey{Customer: id, Order: v.id})
@@ -178,8 +172,7 @@ func (v *orderVerifier) owner(diag *repair.Diagnosis) commerce.CustomerID {
 		if h := v.decodeHeader(diag, &model.EntityCustomerOrder, v.copies[id], id); h.readable() {
 			n = h.order.Version + 1
 		}
-		// If the order's own record is readable, ignore older copies, and copies that name the same
-		// customer as this record.
+		// If the own record is readable, ignore older copies, and copies with the same customer.
 		if ownHeader.readable() && (n <= ownHeader.order.Version || updatedAt(v.copies[id]).Before(updatedAt(v.orderRecord)) ||
 			model.TextOf(v.copies[id], model.AttrCustomerID) == string(named)) {
 			continue
@@ -241,8 +234,7 @@ func (v *orderVerifier) verify(c *check) *repair.Diagnosis {
 	return diag
 }
 
-// verifyItems verifies the order's own record, its copy in the customer's partition and the records
-// of the items.
+// verifyItems verifies the order's own record, the customer's copy and the item records.
 func (v *orderVerifier) verifyItems(diag *repair.Diagnosis, b *model.KeyBuilder, o commerce.Order, trusted, other orderHeader) {
 	v.lines, v.linesKnown = v.chooseLines(diag, o, trusted, other)
 	if v.linesKnown {
@@ -296,8 +288,7 @@ func (v *orderVerifier) verifyItems(diag *repair.Diagnosis, b *model.KeyBuilder,
 	}
 }
 
-// copyAttributes copies the named attributes from have to want. If have lacks an attribute,
-// copyAttributes removes it from want.
+// copyAttributes copies the named attributes to want, and removes those that have lacks.
 func copyAttributes(want, have model.Record, names ...string) {
 	for _, name := range names {
 		if delete(want, name); have[name] != nil {
@@ -428,8 +419,7 @@ func (v *orderVerifier) verifyUpdatedAt(diag *repair.Diagnosis, o commerce.Order
 	}
 }
 
-// headerRecord is the order's own record or its copy in the customer's partition. If the record is
-// missing, the field record is nil.
+// headerRecord is the order's own record or the customer's copy. A missing record is nil.
 type headerRecord struct {
 	entity *model.Entity
 	key    model.Keys
@@ -484,7 +474,6 @@ func (v *orderVerifier) hasMainRecord() bool {
 	return named != "" && (v.copies[named] != nil || v.itemCustomers()[named])
 }
 
-// itemCustomers returns the customers that the order's items name.
 func (v *orderVerifier) itemCustomers() map[commerce.CustomerID]bool {
 	customers := map[commerce.CustomerID]bool{}
 	for _, item := range v.items {
@@ -547,7 +536,6 @@ func (v *orderVerifier) updateCheckState(c *check, diag, last *repair.Diagnosis)
 	}
 }
 
-// updateOrderCounter corrects the order's entry in orderCounter.
 func (v *orderVerifier) updateOrderCounter(c *check, diag, last *repair.Diagnosis) {
 	// If the order's own record was missing, the scan may not have counted the order.
 	if diag.HasKind(repair.DriftOrderMissing) {
@@ -592,12 +580,10 @@ func (v *orderVerifier) misleadsRecount(t *table.Table, held counting.Reservatio
 	return !maps.Equal(recorded, held) || len(held) > 0 && diag.HasFinding(repair.DriftIndexKeys, v.key(t))
 }
 
-// records returns the order's own record, its copies and its items.
 func (v *orderVerifier) records() []model.Record {
 	return append(append(slices.Collect(maps.Values(v.copies)), v.orderRecord), v.items...)
 }
 
-// skus returns the SKUs of the products that are named in any record of the order.
 func (v *orderVerifier) skus() []commerce.SKU {
 	var all []commerce.SKU
 	for _, rec := range v.records() {

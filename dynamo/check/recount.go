@@ -125,7 +125,6 @@ func (r *stockRecount) runPass(ctx context.Context, c *check) error {
 	return r.finishPass()
 }
 
-// finishPass stores the results of a pass.
 func (r *stockRecount) finishPass() error {
 	sums := make(map[commerce.SKU]stockSum, len(r.skus))
 	for sku, t := range r.tallies {
@@ -181,7 +180,6 @@ func (c *check) readOpenOrders(ctx context.Context, add func(commerce.OrderID, c
 	})
 }
 
-// misleadingOrders returns a verifier for each order in c.misleading.
 func (c *check) misleadingOrders() []*orderVerifier {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -49,7 +49,6 @@ func newProductVerifier(sku string) *productVerifier {
 	return v
 }
 
-// clear discards the records.
 func (v *productVerifier) clear() {
 	v.recordWithEdges = newRecordWithEdges(&model.EntityProduct, map[string]string{"sku": string(v.sku)})
 	v.levels = map[model.Keys]*recordWithEdges{}
@@ -133,7 +132,6 @@ func (v *productVerifier) uncertainty(diag *repair.Diagnosis) string {
 // because the repair succeeds only if the product has not changed since the recount.
 func (v *productVerifier) markRepaired() { v.recount = nil }
 
-// hasMainRecord reports whether the product's record exists.
 func (v *productVerifier) hasMainRecord() bool { return v.record() != nil }
 
 func (v *productVerifier) verify(c *check) *repair.Diagnosis {
@@ -202,7 +200,6 @@ func (v *productVerifier) verify(c *check) *repair.Diagnosis {
 	return diag
 }
 
-// sortedLevels returns the inventory levels sorted by sort key.
 func (v *productVerifier) sortedLevels() []*recordWithEdges {
 	return slices.SortedFunc(maps.Values(v.levels), func(a, b *recordWithEdges) int { return cmp.Compare(a.primaryKey.SK, b.primaryKey.SK) })
 }
@@ -237,7 +234,6 @@ func (v *productVerifier) updateCheckState(c *check, _, _ *repair.Diagnosis) {
 	}
 }
 
-// warehouseVerifier verifies a warehouse.
 type warehouseVerifier struct {
 	baseVerifier
 	id commerce.WarehouseID

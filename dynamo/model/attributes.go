@@ -23,16 +23,14 @@ type Codec struct {
 // KeyBuilder returns a builder for the keys of records.
 func (codec *Codec) KeyBuilder() *KeyBuilder { return &KeyBuilder{Shards: codec.Shards} }
 
-// attributeVisitor reads, writes or describes the attributes of a record, depending on mode. Each
-// kind of record has a function, such as customerAttributes, that passes each attribute to the
-// visitor.
+// attributeVisitor reads, writes or describes a record's attributes, depending on mode. For each
+// kind of record, a function such as customerAttributes passes the attributes to the visitor.
 type attributeVisitor struct {
 	// Reader contains the record to read.
 	Reader
 	mode visitMode
-	// currency is the currency of the record's amounts. It begins as the default currency of the
-	// table. When the visitor reads the attribute "currency", it sets currency to the attribute's
-	// value.
+	// currency is the currency of the record's amounts: the default currency of the table, until
+	// the visitor reads the attribute "currency".
 	currency commerce.Currency
 	// encoded contains the attributes that the visitor has written.
 	encoded Record
@@ -43,13 +41,10 @@ type attributeVisitor struct {
 type visitMode uint8
 
 const (
-	// modeReading decodes the attributes of the record into a Go value.
 	modeReading visitMode = iota
-	// modeWriting encodes a Go value as attributes.
 	modeWriting
 	// modeMaximizing sets a Go value to the value with the largest possible record.
 	modeMaximizing
-	// modeDescribing lists the attributes without a record.
 	modeDescribing
 )
 
@@ -58,8 +53,7 @@ type Attribute struct {
 	Name string
 	// Type is the type of the attribute in DynamoDB: S, N, BOOL, L or M.
 	Type string
-	// MaxLength is the maximum number of bytes in a string, or the maximum number of elements in a
-	// list. For other types, it is 0.
+	// MaxLength is the maximum number of bytes in a string or elements in a list, and otherwise 0.
 	MaxLength int
 	// Required reports whether a record without the attribute is corrupt. Optional reports whether
 	// Ordergraph omits the attribute if its value is empty.
@@ -70,14 +64,12 @@ func (a *attributeVisitor) describe(name, dynamoType string, most int, p presenc
 	a.descriptions = append(a.descriptions, Attribute{name, dynamoType, most, p == presenceRequired, p == presenceOptional})
 }
 
-// presence describes which records have an attribute.
 type presence uint8
 
 const (
 	// presenceRequired means that a record without the attribute is corrupt.
 	presenceRequired presence = iota
-	// presenceLenient means that Ordergraph always writes the attribute, but records written by other
-	// software may lack it.
+	// presenceLenient means that only records written by other software may lack the attribute.
 	presenceLenient
 	// presenceOptional means that Ordergraph omits the attribute if its value is empty.
 	presenceOptional
@@ -129,7 +121,6 @@ func encode[V any](declare func(*attributeVisitor, *V), v V) Record {
 	return a.encoded
 }
 
-// largestValue returns a value whose record has the maximum size.
 func largestValue[V any](declare func(*attributeVisitor, *V)) (v V) {
 	declare(&attributeVisitor{mode: modeMaximizing}, &v)
 	return v
@@ -143,8 +134,7 @@ func describeAttributes[V any](declare func(*attributeVisitor, *V)) []Attribute 
 }
 
 // AttributesOf returns the attributes of an entity's records. It returns nil for idempotency
-// records and for records that reserve an email address, because no function declares their
-// attributes.
+// records and email claims, because no function declares their attributes.
 func AttributesOf(e *Entity) []Attribute {
 	switch e.BaseEntity().Name {
 	case EntityCustomer.Name:
@@ -175,15 +165,13 @@ func AttributesOf(e *Entity) []Attribute {
 	return nil
 }
 
-// EmbeddedItemAttributes returns the attributes of a line item that is embedded in the order's own
-// record.
+// EmbeddedItemAttributes returns the attributes of a line item embedded in the order's own record.
 func EmbeddedItemAttributes() []Attribute { return describeAttributes(embeddedItemAttributes) }
 
 // AddressAttributes returns the attributes of an address.
 func AddressAttributes() []Attribute { return describeAttributes(addressAttributes) }
 
-// textAttribute declares a string attribute that every record has. The parameter most is the
-// maximum length in bytes.
+// textAttribute declares a string attribute that every record has, with at most this many bytes.
 func textAttribute[S ~string](a *attributeVisitor, name string, v *S, most int) {
 	if a.mode == modeReading {
 		*v = S(a.RequiredText(name))
@@ -192,8 +180,7 @@ func textAttribute[S ~string](a *attributeVisitor, name string, v *S, most int) 
 	putText(a, name, v, most, presenceRequired)
 }
 
-// lenientTextAttribute declares a string attribute that Ordergraph always writes, but other
-// software may omit.
+// lenientTextAttribute declares a string attribute that only other software may omit.
 func lenientTextAttribute[S ~string](a *attributeVisitor, name string, v *S, most int) {
 	if a.mode == modeReading {
 		*v = S(a.Text(name))
@@ -202,7 +189,6 @@ func lenientTextAttribute[S ~string](a *attributeVisitor, name string, v *S, mos
 	putText(a, name, v, most, presenceLenient)
 }
 
-// optionalTextAttribute declares a string attribute that Ordergraph omits if the string is empty.
 func optionalTextAttribute[S ~string](a *attributeVisitor, name string, v *S, most int) {
 	if a.mode == modeReading {
 		*v = S(a.Text(name))
@@ -212,8 +198,7 @@ func optionalTextAttribute[S ~string](a *attributeVisitor, name string, v *S, mo
 }
 
 // indexedTextAttribute declares a string attribute whose value is also in e's index partition key.
-// If a record lacks the attribute, the visitor reads the value from this key (see
-// Reader.textOrIndexKey).
+// If a record lacks the attribute, the visitor reads this key (see Reader.textOrIndexKey).
 func indexedTextAttribute[S ~string](a *attributeVisitor, name string, v *S, most int, e *Entity, p presence) {
 	if a.mode == modeReading {
 		*v = S(a.textOrIndexKey(name, e))
@@ -235,8 +220,7 @@ func putText[S ~string](a *attributeVisitor, name string, v *S, most int, p pres
 	}
 }
 
-// texts declares a list of strings. The parameter most is the maximum number of strings, and bytes
-// is the maximum length of each string in bytes.
+// texts declares a list of at most this many strings, each with at most this many bytes.
 func (a *attributeVisitor) texts(name string, v *[]string, most, bytes int) {
 	switch a.mode {
 	case modeReading:
@@ -275,7 +259,6 @@ func (a *attributeVisitor) number(name string, v *int) {
 	a.putNumber(name, v, presenceLenient)
 }
 
-// requiredNumber declares a whole number that every record has.
 func (a *attributeVisitor) requiredNumber(name string, v *int) {
 	if a.mode == modeReading {
 		*v = a.RequiredNumber(name)
@@ -295,9 +278,8 @@ func (a *attributeVisitor) putNumber(name string, v *int, p presence) {
 	}
 }
 
-// optionalCounter declares a count. If the record does not have this count yet, *v is nil. When the
-// visitor reads a count, it sets *v to place. If place is nil, the visitor allocates an int
-// instead.
+// optionalCounter declares a count. If the record does not have it yet, *v is nil. When reading,
+// the visitor sets *v to place, or to a new int if place is nil.
 func (a *attributeVisitor) optionalCounter(name string, v **int, place *int) {
 	switch a.mode {
 	case modeReading:
@@ -320,11 +302,9 @@ func (a *attributeVisitor) optionalCounter(name string, v **int, place *int) {
 	}
 }
 
-// version declares the attribute "version" (see AttrVersion). Records written by other software may
-// lack it.
+// version declares the attribute "version" (see AttrVersion), which other software may omit.
 func (a *attributeVisitor) version(v *int) { a.number(AttrVersion, v) }
 
-// createdAt declares the time at which the record was created.
 func (a *attributeVisitor) createdAt(v *time.Time) {
 	if a.mode == modeReading {
 		*v = a.RequiredTime("createdAt")
@@ -333,8 +313,7 @@ func (a *attributeVisitor) createdAt(v *time.Time) {
 	a.putTime("createdAt", v, presenceRequired)
 }
 
-// updatedAt declares the time of the last change. If a record written by other software lacks the
-// attribute, the visitor reads the creation time instead.
+// updatedAt declares the time of the last change. If other software omitted it, created is read.
 func (a *attributeVisitor) updatedAt(v *time.Time, created time.Time) {
 	if a.mode == modeReading {
 		*v = a.UpdatedAtOr(created)
@@ -352,8 +331,7 @@ func (a *attributeVisitor) putTime(name string, v *time.Time, p presence) {
 	}
 }
 
-// amount declares an amount of money in the record's currency. The parameter digits is the maximum
-// number of digits.
+// amount declares an amount of money in the record's currency, with at most this many digits.
 func (a *attributeVisitor) amount(name string, v *commerce.Money, digits int) {
 	switch a.mode {
 	case modeReading:
@@ -379,8 +357,7 @@ func (a *attributeVisitor) currencyAttribute(v *commerce.Money) {
 	}
 }
 
-// parsedTextAttribute declares a string attribute with a fixed format. parse checks the format, and
-// longest is the longest valid string.
+// parsedTextAttribute declares a string attribute that parse checks. longest is its longest value.
 func parsedTextAttribute[S ~string](a *attributeVisitor, name string, v *S, parse func(string) (S, error), longest S) {
 	switch a.mode {
 	case modeReading:
@@ -398,7 +375,6 @@ func parsedTextAttribute[S ~string](a *attributeVisitor, name string, v *S, pars
 	}
 }
 
-// status declares an attribute that contains the status of an order.
 func (a *attributeVisitor) status(name string, v *commerce.Status, p presence) {
 	switch a.mode {
 	case modeReading:

@@ -11,8 +11,7 @@ import (
 // (docs/adr/0033-counts.md).
 const OrderCountParts = 32
 
-// OrderCountPart returns the number of the orderCounts record that counts the order with this ID.
-// The number is from 0 to OrderCountParts-1.
+// OrderCountPart returns the number, from 0 to OrderCountParts-1, of the record that counts id.
 func OrderCountPart(id commerce.OrderID) string {
 	return strconv.Itoa(ShardOf(string(id), OrderCountParts))
 }

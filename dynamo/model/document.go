@@ -50,8 +50,7 @@ type Item struct {
 	First, End uint32
 }
 
-// Span returns the text between two offsets in Body. The text shares memory with the document.
-// While the text is in use, the whole document stays in memory.
+// Span returns the text between two offsets in Body. The text keeps the whole document in memory.
 func (d *Document) Span(from, to uint32) string {
 	if from == to {
 		return ""
@@ -92,8 +91,7 @@ func (i Item) len() int {
 	return n
 }
 
-// forEach calls take with the index and the node of each attribute or element. If take returns
-// false, forEach stops.
+// forEach calls take with the index and node of each attribute or element, until it returns false.
 func (i Item) forEach(take func(at uint32, n *Node) bool) {
 	for at := i.First; at < i.End; {
 		n := &i.Doc.Nodes[at]
@@ -104,8 +102,7 @@ func (i Item) forEach(take func(at uint32, n *Node) bool) {
 	}
 }
 
-// toRecord converts the item to the types of the AWS SDK. The result shares no memory with the
-// document.
+// toRecord converts the item to AWS SDK types. The result shares no memory with the document.
 func (i Item) toRecord() Record {
 	r := make(Record, i.len())
 	i.forEach(func(at uint32, n *Node) bool {
@@ -115,7 +112,6 @@ func (i Item) toRecord() Record {
 	return r
 }
 
-// attributeValue converts the node d.Nodes[at] to a value of the AWS SDK.
 func (d *Document) attributeValue(at uint32) types.AttributeValue {
 	n := &d.Nodes[at]
 	text := func(n *Node) string { return string(d.Body[n.Text:n.TextEnd]) }

@@ -34,8 +34,7 @@ var edges = func() map[string][]*Entity {
 	return found
 }()
 
-// BaseEntity returns the entity whose records the edge e copies. If e is not an edge, BaseEntity
-// returns e.
+// BaseEntity returns the entity whose records the edge e copies, or e if it is not an edge.
 func (e *Entity) BaseEntity() *Entity {
 	if e.EdgeOf != nil {
 		return e.EdgeOf
@@ -43,8 +42,7 @@ func (e *Entity) BaseEntity() *Entity {
 	return e
 }
 
-// KeyValues extracts the placeholders' values from a primary key. The result maps the name of each
-// placeholder to its value.
+// KeyValues returns the values of the placeholders in a primary key, by the placeholders' names.
 func (e *Entity) KeyValues(k Keys) map[string]string {
 	values := map[string]string{}
 	for t, key := range map[KeyTemplate]string{e.PK: k.PK, e.SK: k.SK} {
@@ -58,8 +56,7 @@ func (e *Entity) KeyValues(k Keys) map[string]string {
 	return values
 }
 
-// KeyFromValues is the inverse of KeyValues. It builds the primary key from the values of the
-// placeholders. If a value is not valid in a key, it returns empty keys.
+// KeyFromValues is the inverse of KeyValues. If a value is not valid, it returns empty keys.
 func (e *Entity) KeyFromValues(values map[string]string) Keys {
 	b := &KeyBuilder{}
 	key := func(t KeyTemplate) string {
@@ -89,8 +86,7 @@ func (e *Entity) IndexAttributes() []string {
 	return names
 }
 
-// CopiedAttributes returns the attributes that the edge e copies from a record. These are all
-// attributes except e.Omitted.
+// CopiedAttributes returns the attributes that the edge e copies from a record: all but e.Omitted.
 func (e *Entity) CopiedAttributes(attributes Record) Record {
 	if len(e.Omitted) == 0 {
 		return attributes
@@ -102,7 +98,6 @@ func (e *Entity) CopiedAttributes(attributes Record) Record {
 	return kept
 }
 
-// encodeWithEdges encodes a record, followed by its edges (copies with other index keys).
 func (b *KeyBuilder) encodeWithEdges(e *Entity, attributes Record) []Record {
 	records := []Record{b.record(e, attributes)}
 	for _, edge := range e.Edges() {

@@ -12,8 +12,7 @@ func employeeAttributes(a *attributeVisitor, e *commerce.Employee) {
 	a.version(&e.Version)
 }
 
-// DecodeEmployee decodes an employee's record or one of its edges (copies of the record with other
-// index keys).
+// DecodeEmployee decodes an employee's record or one of its edges (copies with other index keys).
 //
 // Errors: ErrCorrupt.
 func DecodeEmployee(r Reader) (*commerce.Employee, error) {

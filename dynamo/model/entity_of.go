@@ -101,8 +101,7 @@ func (codec *Codec) Reencode(e Entity, r Record) ([]Record, error) {
 	return encode(codec.KeyBuilder()), nil
 }
 
-// decodeForReencoding decodes a record of the entity e. It returns a function that encodes this
-// record again, with all records derived from it, such as its edges (copies with other index keys).
+// decodeForReencoding decodes a record and returns a function that encodes it as Reencode does.
 //
 // Errors: ErrCorrupt, or another error for an idempotency record.
 func (codec *Codec) decodeForReencoding(e Entity, r Reader) (encode func(*KeyBuilder) []Record, err error) {
@@ -170,8 +169,7 @@ func (codec *Codec) UnreadableAttributes(e *Entity, rec Record) map[string]strin
 	}}
 	r.Text("entity")
 	if e.Name == EntityOrder.Name || e.Name == EntityCustomerOrder.Name {
-		// If the order's ID contains the creation time, decoding the order skips createdAt. So check
-		// createdAt here.
+		// If the order's ID contains the creation time, decoding skips createdAt. So check it here.
 		if placed := r.Text("createdAt"); placed != "" {
 			r.time("createdAt", placed)
 		}
@@ -180,8 +178,7 @@ func (codec *Codec) UnreadableAttributes(e *Entity, rec Record) map[string]strin
 	return problems
 }
 
-// HasUnreadableIndexAttribute reports whether the record's index keys contain the value of an
-// attribute that cannot be decoded.
+// HasUnreadableIndexAttribute reports whether an attribute in the index keys cannot be decoded.
 func (codec *Codec) HasUnreadableIndexAttribute(rec Record) bool {
 	e := EntityOf(KeyOf(rec))
 	for name := range codec.UnreadableAttributes(e, rec) {

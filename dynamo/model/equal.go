@@ -12,8 +12,7 @@ import (
 // elements of a set, and the notation of a number.
 func EqualRecords(a, b Record) bool { return maps.EqualFunc(a, b, EqualValues) }
 
-// EqualValues reports whether two values are equal for DynamoDB. It ignores the same differences as
-// EqualRecords.
+// EqualValues reports whether two values are equal for DynamoDB (see EqualRecords).
 func EqualValues(a, b types.AttributeValue) bool {
 	switch a := a.(type) {
 	case *types.AttributeValueMemberS:
@@ -65,8 +64,8 @@ func ParseValidNumber(n string) Number {
 	return parsed
 }
 
-// EqualSets reports whether two sets have the same elements. The function key converts an element
-// to a comparable value. Neither a nor b may contain duplicates.
+// EqualSets reports whether two sets have the same elements. Neither may contain duplicates. key
+// converts an element to a comparable value.
 func EqualSets[E any, K comparable](a, b []E, key func(E) K) bool {
 	return len(a) == len(b) && maps.Equal(setOf(a, key), setOf(b, key))
 }

@@ -11,8 +11,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// The names of the key attributes and of the index. Existing tables of other software use the same
-// names.
+// The names of the key attributes and of the index, as in existing tables of other software.
 const (
 	AttrPK      = "pk"
 	AttrSK      = "sk"
@@ -133,12 +132,10 @@ type Entity struct {
 	Omitted []string
 }
 
-// stockAttributes are the attributes of a product that change when orders or inventory levels
-// change.
+// stockAttributes are a product's attributes that change with orders or inventory levels.
 var stockAttributes = []string{AttrTotalInventory, AttrAvailable, AttrStockRevision, AttrOrderCount}
 
-// The entities. The name of an edge (a copy with other index keys) begins with the name of the
-// copied entity.
+// The entities. The name of an edge begins with the name of the copied entity.
 var (
 	EntityCustomer = Entity{Name: "customer", Description: "customer",
 		PK: "CUSTOMER#{customerId}", SK: "#METADATA", IndexPK: "CUSTOMER", IndexSK: "{createdAt}#{customerId}", Sharded: true}
@@ -200,8 +197,7 @@ type WritePattern struct {
 	// entities whose records only some transactions write or check. If a transaction can write two
 	// records of an entity, the entity is listed twice.
 	Writes, OptionalWrites []Entity
-	// WritesPerLine are the entities of the records that the transaction writes for each line item of
-	// the order.
+	// WritesPerLine are the entities of the records written for each line item of the order.
 	WritesPerLine []Entity
 	// OptionalWritesPerLine are the entities of the records that some transactions write for each line
 	// item of the order. These writes have no condition.
@@ -212,8 +208,7 @@ type WritePattern struct {
 	// ReadsItems reports whether the mutation reads the order's line items. If the order's record does
 	// not embed its line items, the mutation sends a separate request for them.
 	ReadsItems bool
-	// ReadsOnFailure are the entities of the records that the mutation reads after a failed
-	// transaction, to find the reason of the failure.
+	// ReadsOnFailure are the entities that the mutation reads to find why a transaction failed.
 	ReadsOnFailure []Entity
 }
 
@@ -260,8 +255,7 @@ var (
 
 func entities(entities ...Entity) []Entity { return entities }
 
-// MaxActions returns the maximum number of actions in a transaction of the pattern. lines is the
-// number of line items of the order.
+// MaxActions returns the maximum number of actions in a transaction. lines counts the line items.
 func (p WritePattern) MaxActions(lines int) int {
 	return len(p.Writes) + len(p.OptionalWrites) + lines*(len(p.WritesPerLine)+len(p.OptionalWritesPerLine))
 }
@@ -330,7 +324,6 @@ func (b *KeyBuilder) record(e *Entity, attributes Record) Record {
 }
 
 // AttributeForPlaceholder returns the name of the attribute whose value replaces a placeholder.
-// Most placeholders have the same name as their attribute.
 func (e *Entity) AttributeForPlaceholder(name string) string {
 	switch {
 	case e.Name == EntityOrderItem.Name && name == "sku":
@@ -343,8 +336,7 @@ func (e *Entity) AttributeForPlaceholder(name string) string {
 	return name
 }
 
-// foldedNamePlaceholder is the placeholder for the attribute "name" in the normalized form that
-// commerce.FoldName returns.
+// foldedNamePlaceholder stands for the attribute "name", as normalized by commerce.FoldName.
 const foldedNamePlaceholder = "foldedName"
 
 // placeholderValue returns the value that replaces a placeholder in the keys of a record with the
@@ -363,8 +355,7 @@ func (e *Entity) placeholderValue(name string, attributes Record) string {
 	}
 }
 
-// Attributes returns the keys as attributes of a record. If k has no index keys, the result has
-// none either.
+// Attributes returns the keys as attributes of a record, without index keys if k has none.
 func (k Keys) Attributes() Record {
 	r := Record{AttrPK: Str(k.PK), AttrSK: Str(k.SK)}
 	if k.IndexPK != "" {
@@ -373,8 +364,7 @@ func (k Keys) Attributes() Record {
 	return r
 }
 
-// KeyAttributes returns the names of the partition key and the sort key that a Query of the access
-// pattern uses.
+// KeyAttributes returns the names of the key attributes that a Query of the access pattern uses.
 func (p *AccessPattern) KeyAttributes() (pk, sk string) {
 	if p.Index == IndexName {
 		return AttrIndexPK, AttrIndexSK
@@ -382,8 +372,7 @@ func (p *AccessPattern) KeyAttributes() (pk, sk string) {
 	return AttrPK, AttrSK
 }
 
-// FirstPlaceholderValue returns the value of the first placeholder in a key. If the key does not
-// match the template, it returns an empty string.
+// FirstPlaceholderValue returns the value of key's first placeholder, or "" if t does not match.
 func FirstPlaceholderValue(t KeyTemplate, key string) string {
 	values, _ := t.Values(key)
 	if len(values) == 0 {
@@ -392,9 +381,8 @@ func FirstPlaceholderValue(t KeyTemplate, key string) string {
 	return values[0]
 }
 
-// ConsistencyFactor returns the cost of a read divided by the cost of an eventually consistent
-// read. For a strongly consistent read, the factor is 2. The index does not support strongly
-// consistent reads, so its factor is always 1.
+// ConsistencyFactor returns the cost of a read relative to an eventually consistent one: 2 for a
+// strongly consistent read. The index does not support such reads, so its factor is always 1.
 func (p AccessPattern) ConsistencyFactor(consistent bool) float64 {
 	if consistent && p.Index == "" {
 		return 2

@@ -9,8 +9,7 @@ import (
 // notation differed, as in 5 and 0.5E1.
 type Number struct {
 	negative bool
-	// digits are the significant digits, without leading and trailing zeros. For the number zero,
-	// digits is empty.
+	// digits are the significant digits, without leading and trailing zeros. Zero has no digits.
 	digits string
 	// exponent is the power of ten of the last significant digit.
 	exponent int
@@ -70,8 +69,7 @@ func ParseNumber(text string) (Number, bool) {
 func SortableNumber(text string) string {
 	text, negative := strings.CutPrefix(text, "-")
 	whole, _, _ := strings.Cut(text, ".")
-	// Pad the part before the decimal point to 19 digits, because the maximum of an int64 has 19
-	// digits.
+	// Pad the part before the decimal point to 19 digits, as many as the maximum int64 has.
 	text = strings.Repeat("0", max(0, len("9223372036854775807")-len(whole))) + text
 	if !negative {
 		return text

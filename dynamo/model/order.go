@@ -71,8 +71,7 @@ func orderAttributes(a *attributeVisitor, parts *orderWithOptionalFields) {
 	indexedTextAttribute(a, "accountRepId", &o.AccountRepID, commerce.MaxIDLength, &EntityCustomerOrder, presenceOptional)
 	a.version(&o.Version)
 	a.status("status", &o.Status, presenceRequired)
-	// Almost all order IDs are ULIDs, which contain the creation time. Such an order does not need the
-	// attribute createdAt.
+	// Almost all order IDs are ULIDs. They contain the creation time, so createdAt is not needed.
 	if placed, ok := o.ID.Time(); ok && a.mode == modeReading {
 		o.PlacedAt = placed
 	} else {
@@ -85,8 +84,7 @@ func orderAttributes(a *attributeVisitor, parts *orderWithOptionalFields) {
 	optionalTextAttribute(a, "carrier", &o.Carrier, commerce.MaxName)
 }
 
-// SortBySKU returns the line items sorted by SKU, which is also the order of their records' sort
-// keys.
+// SortBySKU returns the line items sorted by SKU, which is also the order of their sort keys.
 func SortBySKU(items []commerce.LineItem) []commerce.LineItem {
 	ordered := func(a, b commerce.LineItem) int { return cmp.Compare(a.SKU, b.SKU) }
 	if slices.IsSortedFunc(items, ordered) {
@@ -102,7 +100,6 @@ func embeddedItemAttributes(a *attributeVisitor, i *commerce.LineItem) {
 	a.amount("price", &i.UnitPrice, commerce.MaxPriceDigits)
 }
 
-// orderItemAttributes declares the attributes of a line item's own record.
 func orderItemAttributes(a *attributeVisitor, i *commerce.LineItem) {
 	a.currencyAttribute(&i.UnitPrice)
 	embeddedItemAttributes(a, i)
@@ -124,8 +121,7 @@ func (codec *Codec) DecodeOrder(r Reader) (*commerce.Order, error) {
 	return o, a.Err()
 }
 
-// DecodeEmbeddedItem decodes a line item that is embedded in an order's record. c is the currency
-// of the line item's price.
+// DecodeEmbeddedItem decodes a line item in an order's record. c is the currency of its price.
 //
 // Errors: ErrCorrupt.
 func DecodeEmbeddedItem(r Reader, c commerce.Currency) (item commerce.LineItem, err error) {
@@ -162,8 +158,7 @@ func LastEventRecord(b *KeyBuilder, id commerce.CustomerID, e commerce.Event) Re
 	return b.record(&EntityLastEvent, encode(eventAttributes, e).Merge(Record{"customerId": Str(string(id))}))
 }
 
-// eventAttributes declares the attributes of an order event. The record in the order's timeline has
-// these attributes, and also the record with a copy of the customer's last event.
+// eventAttributes declares the attributes of a timeline event, or of the copy of the last event.
 func eventAttributes(a *attributeVisitor, e *commerce.Event) {
 	textAttribute(a, "eventId", &e.ID, commerce.ULIDLength)
 	textAttribute(a, "orderId", &e.OrderID, commerce.ULIDLength)
@@ -185,8 +180,7 @@ func DecodeEvent(r Reader) (*commerce.Event, error) {
 	return e, a.Err()
 }
 
-// LastEventID returns the ID of a customer's last event. r is the record that stores a copy of this
-// event.
+// LastEventID returns the event ID in r, the record with the copy of a customer's last event.
 func LastEventID(r Record) commerce.EventID { return commerce.EventID(TextOf(r, "eventId")) }
 
 // IsOrdergraphEvent reports whether Ordergraph wrote an event in an order's timeline. If other

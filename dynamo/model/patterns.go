@@ -19,13 +19,11 @@ const QueryPerShard = "Query per shard"
 // AccessPattern is one way to read the table. In the GraphQL schema, the directive @reads of a
 // field names the access pattern that the field uses.
 type AccessPattern struct {
-	// ID identifies the access pattern in the code, the explain output and the docs. An example is
-	// AP1.
+	// ID identifies the pattern in the code, the explain output and the docs. An example is AP1.
 	ID string
 	// Description describes the records that the pattern reads.
 	Description string
-	// Operation is GetItem, Query or QueryPerShard. Several GetItem reads are combined in one
-	// BatchGetItem request.
+	// Operation is GetItem, Query or QueryPerShard. BatchGetItem combines several GetItem reads.
 	Operation string
 	// Index is the name of the index that a Query reads. It is empty if the Query reads the table.
 	Index string
@@ -37,9 +35,8 @@ type AccessPattern struct {
 	// IncludedIn is the ID of another access pattern that already reads the records of this pattern.
 	// If this pattern sends its own requests, IncludedIn is empty.
 	IncludedIn string
-	// EmbeddedInParent reports whether the parent record may embed the result. For example, an order's
-	// record may embed the line items. The pattern then sends a request only if the result is not
-	// embedded.
+	// EmbeddedInParent reports whether the parent record may embed the result, such as an order's
+	// line items. The pattern then sends a request only if the result is not embedded.
 	EmbeddedInParent bool
 	// MaxLength is the maximum number of records in the list, or 0 if there is no maximum.
 	MaxLength int
@@ -65,30 +62,25 @@ type ListPattern[V any] struct {
 	Decode func(*Codec, Reader) (V, error)
 }
 
-// pattern returns an access pattern that reads one record of an entity by its primary key.
 func pattern(number int, what string, e Entity) AccessPattern {
 	return AccessPattern{number: number, ID: fmt.Sprintf("AP%d", number), Description: what, Operation: "GetItem", PK: e.PK, SK: e.SK}
 }
 
-// lookupPattern declares an access pattern that reads records of an entity by their primary keys.
 func lookupPattern[K comparable, V any](number int, what string, e Entity, key func(*KeyBuilder, K) Keys, decode func(*Codec, Reader) (V, error)) *LookupPattern[K, V] {
 	return &LookupPattern[K, V]{pattern(number, what, e), key, decode}
 }
 
-// keysByID returns a function that builds the primary key of a record from its ID.
 func keysByID[ID ~string](e *Entity) func(*KeyBuilder, ID) Keys {
 	return func(b *KeyBuilder, id ID) Keys { return Keys{PK: b.Build(e.PK, string(id)), SK: b.Build(e.SK)} }
 }
 
-// collectionPattern declares an access pattern that lists the records of one entity in an item
-// collection.
+// collectionPattern declares a pattern that lists one entity's records in an item collection.
 func collectionPattern[V any](number int, what string, e Entity, direction string, decode func(*Codec, Reader) (V, error)) *ListPattern[V] {
 	p := pattern(number, what, e)
 	p.Operation, p.SK, p.Direction = "Query", KeyTemplate(e.SK.Prefix()), direction
 	return &ListPattern[V]{p, decode}
 }
 
-// indexPattern declares an access pattern that lists records of an entity through the index.
 func indexPattern[V any](number int, what string, e Entity, direction string, decode func(*Codec, Reader) (V, error)) *ListPattern[V] {
 	p := pattern(number, what, e)
 	p.Operation, p.Index, p.PK, p.SK, p.Direction = "Query", IndexName, e.IndexPK, KeyTemplate(e.IndexSK.Prefix()), direction
@@ -106,7 +98,6 @@ func wholeCollection(number int, what string, e Entity) *AccessPattern {
 	return &p
 }
 
-// withoutCodec converts a decoder that does not need a Codec to the type of AccessPattern decoders.
 func withoutCodec[V any](decode func(Reader) (V, error)) func(*Codec, Reader) (V, error) {
 	return func(_ *Codec, r Reader) (V, error) { return decode(r) }
 }
@@ -116,29 +107,25 @@ func (p *ListPattern[V]) withMaxLength(most int) *ListPattern[V] {
 	return p
 }
 
-// embeddedInParent declares that the parent record may embed the list. The parameter most is the
-// maximum length of the list.
+// embeddedInParent declares that the parent record may embed the list, of at most this length.
 func (p *ListPattern[V]) embeddedInParent(most int) *ListPattern[V] {
 	p.EmbeddedInParent = true
 	return p.withMaxLength(most)
 }
 
-// embeddedInParent declares that the parent record may embed the record that the lookup reads.
 func (p *LookupPattern[K, V]) embeddedInParent() *LookupPattern[K, V] {
 	p.EmbeddedInParent, p.MaxLength = true, 1
 	return p
 }
 
-// derivedFrom declares an access pattern that sends no requests of its own, because another access
-// pattern (the parameter other) already reads the same records.
+// derivedFrom declares a pattern without own requests, because other already reads its records.
 func derivedFrom(other *AccessPattern, number int, what string) *AccessPattern {
 	p := *other
 	p.number, p.ID, p.Description, p.IncludedIn = number, fmt.Sprintf("AP%d", number), what, other.ID
 	return &p
 }
 
-// The access patterns. In the GraphQL schema, the directive @reads of a field names the access
-// pattern that the field uses.
+// The access patterns.
 var (
 	OrderByID            = lookupPattern(1, "order by ID", EntityOrder, keysByID[commerce.OrderID](&EntityOrder), (*Codec).DecodeOrder)
 	CustomerOrders       = collectionPattern(2, "a customer's orders, newest first", EntityCustomerOrder, Descending, (*Codec).DecodeOrder)

@@ -42,8 +42,7 @@ func PrefixRange(text string) Range {
 	return Range{From: text, To: text[:len(text)-size] + string(last)}
 }
 
-// maxChar is the last Unicode character. It sorts after all other characters, so it ends the upper
-// bound of a range.
+// maxChar is the last Unicode character in sort order. It ends the upper bound of a range.
 const maxChar = string(utf8.MaxRune)
 
 // JustAfter returns the smallest text greater than s.

@@ -13,8 +13,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// ErrCorrupt means that a record lacks a required attribute, or that an attribute cannot be
-// decoded.
+// ErrCorrupt means that a required attribute is missing or that an attribute cannot be decoded.
 var ErrCorrupt = errors.New("record cannot be read")
 
 // The names of attributes that DynamoDB expressions use.
@@ -22,8 +21,7 @@ const (
 	// AttrVersion is a number in a record. Every change to the record increments this number, except
 	// changes to counters.
 	AttrVersion = "version"
-	// Attributes for counts and totals. AttrComplete and AttrPart describe a record that contains
-	// counts.
+	// Counts and totals. AttrComplete and AttrPart describe a record that contains counts.
 	AttrOrderCount = "orderCount"
 	AttrComplete   = "complete"
 	AttrPart       = "part"
@@ -144,8 +142,7 @@ func (r *Reader) reportUnreadable(name, problem string) {
 	}
 }
 
-// Err returns an error that describes the first stored problem. If no problem is stored, it returns
-// nil.
+// Err returns an error that describes the first stored problem, or nil if there is none.
 //
 // Errors: ErrCorrupt.
 func (r *Reader) Err() error {
@@ -193,8 +190,7 @@ func (r *Reader) scalar(name string) (text string, kind Kind, present bool) {
 	return "", kindNone, present
 }
 
-// Text returns the value of a string attribute. If the attribute is absent or not a string, it
-// returns an empty string.
+// Text returns the value of a string attribute, or "" if it is absent or not a string.
 func (r *Reader) Text(name string) string {
 	s, kind, present := r.scalar(name)
 	if kind == KindS {
@@ -216,8 +212,7 @@ func (r *Reader) RequiredText(name string) string {
 	return ""
 }
 
-// textOrIndexKey returns the value of a string attribute. If the attribute is absent or empty, it
-// returns the value in the index partition key (see indexValue).
+// textOrIndexKey returns a string attribute or, if it is absent or empty, the indexValue.
 func (r *Reader) textOrIndexKey(name string, e *Entity) string {
 	text, kind, present := r.scalar(name)
 	switch {
@@ -234,8 +229,8 @@ func (r *Reader) textOrIndexKey(name string, e *Entity) string {
 // empty.
 func (r *Reader) indexValue(e *Entity) string {
 	// Ordergraph marks its records with the attribute "entity". In these records, an absent account
-	// rep or warehouse means that there is none. But every product has a category, so look for it in
-	// the key.
+	// rep or warehouse means that the record has no such value. But every product has a category,
+	// so look for it in the key.
 	if e.Name != EntityProduct.Name && r.Has("entity") {
 		return ""
 	}
@@ -260,8 +255,7 @@ func (r *Reader) Number(name string) int {
 	return n
 }
 
-// Flag returns the value of a boolean attribute. If the attribute is absent or not a boolean, it
-// returns false.
+// Flag returns the value of a boolean attribute, or false if it is absent or not a boolean.
 func (r *Reader) Flag(name string) bool {
 	if r.Item.Doc != nil {
 		at, ok := r.Item.Find(name)
@@ -325,8 +319,7 @@ func (r *Reader) requiredMoney(name string, c commerce.Currency) commerce.Money 
 	return m
 }
 
-// Currency returns the currency of a record. If the record has no currency, it returns its
-// parameter.
+// Currency returns the currency of a record, or its parameter if the record has none.
 func (r *Reader) Currency(otherwise commerce.Currency) commerce.Currency {
 	if c := r.Text("currency"); c != "" {
 		return commerce.Currency(c)
@@ -337,7 +330,6 @@ func (r *Reader) Currency(otherwise commerce.Currency) commerce.Currency {
 // RequiredTime returns the value of a time attribute that the record must have.
 func (r *Reader) RequiredTime(name string) time.Time { return r.time(name, r.RequiredText(name)) }
 
-// time parses the text of the named attribute as a time.
 func (r *Reader) time(name, text string) time.Time {
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
@@ -398,8 +390,7 @@ func (r *Reader) Texts(name string) []string {
 	return nil
 }
 
-// mapAttribute returns a Reader for the members of a map attribute. If the attribute is not a map,
-// it returns false.
+// mapAttribute returns a Reader for the members of a map attribute, or false if it is not a map.
 func (r *Reader) mapAttribute(name string) (Reader, bool) {
 	if r.Item.Doc != nil {
 		at, ok := r.Item.Find(name)
@@ -451,8 +442,7 @@ type mapList struct {
 	length int
 }
 
-// next removes and returns the first element of the list. If the list is empty or the element is
-// not a map, next returns false.
+// next removes and returns the first element, or false if there is none or it is not a map.
 func (l *mapList) next() (Reader, bool) {
 	if l.length == 0 {
 		return Reader{}, false
@@ -471,8 +461,7 @@ func (l *mapList) next() (Reader, bool) {
 	return Reader{Record: m.Value}, true
 }
 
-// TextOf returns the value of a string attribute. If the attribute is absent or not a string, it
-// returns an empty string.
+// TextOf returns the value of a string attribute, or "" if it is absent or not a string.
 func TextOf(rec Record, name string) string {
 	at := Reader{Record: rec}
 	return at.Text(name)

@@ -15,8 +15,7 @@ func SizeOfAll(records []Reader) int {
 	return bytes
 }
 
-// SizeOf returns the size of a record in bytes, as DynamoDB calculates it. The size includes the
-// names of the attributes.
+// SizeOf returns the size of a record in bytes, with attribute names, as DynamoDB calculates it.
 func SizeOf(r Record) int {
 	bytes := 0
 	for name, v := range r {

@@ -47,8 +47,7 @@ func DecodeCategory(r Reader) (*commerce.Category, error) {
 	return c, a.Err()
 }
 
-// InventoryLevelKey identifies an inventory level (the stock of a product in a warehouse) by its
-// product and its warehouse.
+// InventoryLevelKey identifies an inventory level (the stock of a product in a warehouse).
 type InventoryLevelKey struct {
 	SKU       commerce.SKU
 	Warehouse commerce.WarehouseID
