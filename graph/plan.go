@@ -85,7 +85,8 @@ type keySelections[K comparable] struct {
 	perKey map[K][]*operation.SelectionSet
 }
 
-// maxLinearSearchKeys is the maximum number of keys for which a map is not faster.
+// maxLinearSearchKeys is the maximum number of keys that are searched without a map,
+// because a map would not be faster.
 const maxLinearSearchKeys = 8
 
 func (w *pendingKeys[K]) has(key K) bool {

@@ -348,7 +348,7 @@ func (v *emailClaimVerifier) verify(c *check) *repair.Diagnosis {
 	if diag.WithoutUnreadable(&model.EntityEmailClaim, v.claim); diag.MustLeaveUnchanged(&model.EntityEmailClaim, model.KeyOf(v.claim), model.AttrCustomerID) {
 		return diag
 	}
-	// If the record is missing, use an edge (a copy), from which a repair may restore the record.
+	// If the record is missing, use an edge (a copy). A repair may restore the record from it.
 	customer := v.customer.firstRecord()
 	diag.TrustedKey, diag.Trusted = v.customer.primaryKey, v.customer.record()
 	id := model.TextOf(v.claim, "customerId")

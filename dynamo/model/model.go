@@ -355,7 +355,7 @@ func (e *Entity) placeholderValue(name string, attributes Record) string {
 	}
 }
 
-// Attributes returns the keys as attributes of a record, without index keys if k has none.
+// Attributes returns the keys as attributes of a record, and omits empty index keys.
 func (k Keys) Attributes() Record {
 	r := Record{AttrPK: Str(k.PK), AttrSK: Str(k.SK)}
 	if k.IndexPK != "" {

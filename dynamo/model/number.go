@@ -69,7 +69,7 @@ func ParseNumber(text string) (Number, bool) {
 func SortableNumber(text string) string {
 	text, negative := strings.CutPrefix(text, "-")
 	whole, _, _ := strings.Cut(text, ".")
-	// Pad the part before the decimal point to 19 digits, as many as the maximum int64 has.
+	// Pad the part before the decimal point to 19 digits, the length of the maximum int64.
 	text = strings.Repeat("0", max(0, len("9223372036854775807")-len(whole))) + text
 	if !negative {
 		return text

@@ -319,7 +319,7 @@ func (r *Reader) requiredMoney(name string, c commerce.Currency) commerce.Money 
 	return m
 }
 
-// Currency returns the currency of a record, or its parameter if the record has none.
+// Currency returns the currency of a record, or otherwise if the record has no currency.
 func (r *Reader) Currency(otherwise commerce.Currency) commerce.Currency {
 	if c := r.Text("currency"); c != "" {
 		return commerce.Currency(c)
