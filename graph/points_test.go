@@ -39,9 +39,9 @@ import (
 // pay for.
 const mostUsed = 3
 
-// referenceFields is the number of fields of a document that gqlparser parsed in operation.CPUTimePerPoint
-// on the machine that determined the cost of points. The parser is not part of this module. A
-// slower machine slows it down, but a slower executor does not.
+// referenceFields is the number of fields of a document that gqlparser parsed in
+// operation.CPUTimePerPoint on the machine that determined the cost of points. The parser is not
+// part of this module. A slower machine slows it down, but a slower executor does not.
 const referenceFields = 200
 
 // usage is the cost of a request and the resources that it used.

@@ -219,7 +219,7 @@ func (l *productRepCounter) repCount(ctx context.Context, id commerce.EmployeeID
 	if rep := l.reps[id]; rep != nil {
 		return rep, nil
 	}
-	first := l.part(id, model.FirstRepCountPart, true)
+	first := l.repCountRecord(id, model.FirstRepCountPart, true)
 	was, err := l.updateIf(ctx, model.KeyOf(first), table.CompareAttribute(model.AttrComplete, "=", model.Bool(true)), func(e *table.Expression) string {
 		return e.UpdateRecord(nil, model.Record{model.AttrComplete: model.Bool(false)})
 	})
@@ -244,8 +244,8 @@ func (l *productRepCounter) repCount(ctx context.Context, id commerce.EmployeeID
 	return rep, nil
 }
 
-func (l *productRepCounter) part(id commerce.EmployeeID, repCountRecord string, complete bool) model.Record {
-	return model.RepOrderCountRecord(l.table.KeyBuilder(), commerce.RepOrderCount{EmployeeID: id, Part: repCountRecord, Complete: complete})
+func (l *productRepCounter) repCountRecord(id commerce.EmployeeID, part string, complete bool) model.Record {
+	return model.RepOrderCountRecord(l.table.KeyBuilder(), commerce.RepOrderCount{EmployeeID: id, Part: part, Complete: complete})
 }
 
 // updateIf changes the record with the key k if the record satisfies a condition, the parameter
@@ -315,7 +315,7 @@ func (l *productRepCounter) writeRepCounts(ctx context.Context, id commerce.Empl
 			continue
 		}
 		var e table.Expression
-		record := l.part(id, part, part == model.FirstRepCountPart)
+		record := l.repCountRecord(id, part, part == model.FirstRepCountPart)
 		others := maps.Clone(record)
 		delete(others, model.AttrOrders)
 		text := e.IncrementAndSet(model.Record{model.AttrOrders: model.Num(rep.more[part])}, others)

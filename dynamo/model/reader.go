@@ -142,7 +142,7 @@ func (r *Reader) reportUnreadable(name, problem string) {
 	}
 }
 
-// Err returns an error that describes the first stored problem, or nil if there is none.
+// Err returns an error that describes the first stored problem. Without a problem, it returns nil.
 //
 // Errors: ErrCorrupt.
 func (r *Reader) Err() error {

@@ -115,13 +115,13 @@ func (m *measurer) document() {
 
 func (m *measurer) operation(o *ast.OperationDefinition) size {
 	m.nodes++
-	m.name(o.Name, o.Position)
+	m.checkName(o.Name, o.Position)
 	s := m.directiveList(o.Directives)
 	for _, v := range o.VariableDefinitions {
 		m.nodes += 2
-		m.name(v.Variable, v.Position)
+		m.checkName(v.Variable, v.Position)
 		if v.Type != nil {
-			m.name(v.Type.Name(), v.Position)
+			m.checkName(v.Type.Name(), v.Position)
 		}
 		s = s.plus(m.directiveList(v.Directives)).plus(size{nodes: 1 + m.value(v.DefaultValue, 0)})
 	}
@@ -139,8 +139,8 @@ func (m *measurer) fragment(f *ast.FragmentDefinition) size {
 	m.nodes++
 	s := size{nodes: -1} // -1 until the fragment has been measured, to detect cycles
 	m.sizes[f] = &s
-	m.name(f.Name, f.Position)
-	m.name(f.TypeCondition, f.Position)
+	m.checkName(f.Name, f.Position)
+	m.checkName(f.TypeCondition, f.Position)
 	s = m.directiveList(f.Directives).plus(m.selections(f.SelectionSet))
 	return s
 }
@@ -163,14 +163,14 @@ func (m *measurer) selections(set ast.SelectionSet) size {
 		case *ast.Field:
 			part = m.field(s)
 		case *ast.InlineFragment:
-			m.name(s.TypeCondition, s.Position)
+			m.checkName(s.TypeCondition, s.Position)
 			part = m.directiveList(s.Directives).plus(m.selections(s.SelectionSet)).plus(size{nodes: 1})
 		case *ast.FragmentSpread:
 			part = m.directiveList(s.Directives).plus(size{nodes: 1})
 			if f := m.fragments[s.Name]; f != nil {
 				part = part.plus(m.fragment(f))
 			} else {
-				m.name(s.Name, s.Position)
+				m.checkName(s.Name, s.Position)
 			}
 		}
 		total = total.plus(part)
@@ -188,15 +188,15 @@ func (m *measurer) selections(set ast.SelectionSet) size {
 var cyclicIntrospectionLists = map[string]bool{"fields": true, "inputFields": true, "interfaces": true, "possibleTypes": true}
 
 func (m *measurer) field(f *ast.Field) size {
-	m.name(f.Name, f.Position)
+	m.checkName(f.Name, f.Position)
 	own := m.directiveList(f.Directives).plus(size{nodes: 1})
 	if f.Alias != f.Name {
-		m.name(f.Alias, f.Position)
+		m.checkName(f.Alias, f.Position)
 		own.aliases++
 	}
 	for _, a := range f.Arguments {
 		m.nodes++
-		m.name(a.Name, a.Position)
+		m.checkName(a.Name, a.Position)
 		own.nodes += 1 + m.value(a.Value, 0)
 	}
 	s := m.selections(f.SelectionSet).plus(own)
@@ -219,7 +219,7 @@ func (m *measurer) field(f *ast.Field) size {
 
 func (m *measurer) directiveList(directives ast.DirectiveList) (s size) {
 	for _, d := range directives {
-		m.name(d.Name, d.Position)
+		m.checkName(d.Name, d.Position)
 		if m.directives++; m.directives == m.limits.Directives+1 {
 			m.firstExcessDirective = d.Position
 		}
@@ -227,7 +227,7 @@ func (m *measurer) directiveList(directives ast.DirectiveList) (s size) {
 		m.nodes++
 		for _, a := range d.Arguments {
 			m.nodes++
-			m.name(a.Name, a.Position)
+			m.checkName(a.Name, a.Position)
 			s.nodes += 1 + m.value(a.Value, 0)
 			if (d.Name == "skip" || d.Name == "include") && a.Value.Kind == ast.Variable && !slices.Contains(m.conditions, a.Value.Raw) {
 				m.conditions = append(m.conditions, a.Value.Raw)
@@ -251,18 +251,18 @@ func (m *measurer) value(v *ast.Value, depth int) (nodes int) {
 			return 0
 		}
 	case ast.EnumValue, ast.Variable:
-		m.name(v.Raw, v.Position)
+		m.checkName(v.Raw, v.Position)
 	}
 	for _, c := range v.Children {
 		m.nodes++
-		m.name(c.Name, c.Position)
+		m.checkName(c.Name, c.Position)
 		nodes += 1 + m.value(c.Value, depth+1)
 	}
 	return nodes
 }
 
-func (m *measurer) name(checkName string, position *ast.Position) {
-	if len(checkName) > maxName {
-		m.addError(position, errcode.BadUserInput, "a name in the document has %d bytes, and the limit is %d: use a shorter name", len(checkName), maxName)
+func (m *measurer) checkName(name string, position *ast.Position) {
+	if len(name) > maxName {
+		m.addError(position, errcode.BadUserInput, "a name in the document has %d bytes, and the limit is %d: use a shorter name", len(name), maxName)
 	}
 }

@@ -118,7 +118,7 @@ func (s *Store) batchWriteItem(_ context.Context, in *batchWriteInput) ([]byte, 
 	}
 	var actions []*action
 	err := retryChanged(func() (err error) {
-		if actions, err = in.actions(s); err != nil {
+		if actions, err = in.parseActions(s); err != nil {
 			return err
 		}
 		return s.commit(func(c *commitState) error {
@@ -156,8 +156,8 @@ func (s *Store) batchWriteItem(_ context.Context, in *batchWriteInput) ([]byte, 
 	return o.Done(), nil
 }
 
-// actions validates the writes of a batch and returns them.
-func (in *batchWriteInput) actions(s *Store) (parseActions []*action, _ error) {
+// parseActions validates the writes of a batch and returns them.
+func (in *batchWriteInput) parseActions(s *Store) (actions []*action, _ error) {
 	seen := map[string]bool{}
 	size := 0
 	for _, name := range slices.Sorted(maps.Keys(in.RequestItems)) {
@@ -186,13 +186,13 @@ func (in *batchWriteInput) actions(s *Store) (parseActions []*action, _ error) {
 			}
 			seen[id] = true
 			size += a.NewSize
-			parseActions = append(parseActions, a)
+			actions = append(actions, a)
 		}
 	}
 	if size > maxBatchBytes {
 		return nil, wire.Invalid("The total size of the items of a batch exceeds %d bytes", maxBatchBytes)
 	}
-	return parseActions, nil
+	return actions, nil
 }
 
 // keysAndAttributes contains the keys that BatchGetItem reads from one table, and the options of
