@@ -30,6 +30,9 @@ const (
 	// PermissionReadActor allows reading the name of the caller who caused an event in an order's
 	// timeline.
 	PermissionReadActor
+	// PermissionReadNote allows reading the notes in an order's timeline. GrantOwn covers only the notes
+	// that the caller's own customer account wrote.
+	PermissionReadNote
 	// PermissionReadStock allows reading warehouses and their inventory.
 	PermissionReadStock
 	// PermissionReadContact allows reading the name, job title and phone numbers of an employee who is
@@ -84,6 +87,7 @@ var permissionNames = [permissionsEnd]string{
 	PermissionReadOrder:        "READ_ORDER",
 	PermissionListOrders:       "LIST_ORDERS",
 	PermissionReadActor:        "READ_ACTOR",
+	PermissionReadNote:         "READ_NOTE",
 	PermissionReadStock:        "READ_STOCK",
 	PermissionReadContact:      "READ_CONTACT",
 	PermissionReadStaff:        "READ_STAFF",
@@ -171,6 +175,7 @@ func StandardPolicy() Policy {
 		PermissionReadOrder:        {GrantNone, GrantOwn, GrantAll, GrantAll, GrantAll},
 		PermissionListOrders:       {GrantNone, GrantNone, GrantAll, GrantAll, GrantAll},
 		PermissionReadActor:        {GrantNone, GrantNone, GrantAll, GrantAll, GrantAll},
+		PermissionReadNote:         {GrantNone, GrantOwn, GrantAll, GrantAll, GrantAll},
 		PermissionReadStock:        {GrantNone, GrantNone, GrantAll, GrantAll, GrantAll},
 		PermissionReadContact:      {GrantNone, GrantOwn, GrantAll, GrantAll, GrantAll},
 		PermissionReadStaff:        {GrantNone, GrantNone, GrantAll, GrantAll, GrantAll},

@@ -29,7 +29,7 @@ func TestPermissionsHaveNames(t *testing.T) {
 func TestStandardPolicy(t *testing.T) {
 	policy := commerce.StandardPolicy()
 	own := map[commerce.Permission]bool{
-		commerce.PermissionReadCustomer: true, commerce.PermissionReadOrder: true, commerce.PermissionReadContact: true, commerce.PermissionPlaceOrder: true, commerce.PermissionChangeOrder: true, commerce.PermissionChangeCustomer: true,
+		commerce.PermissionReadCustomer: true, commerce.PermissionReadOrder: true, commerce.PermissionReadNote: true, commerce.PermissionReadContact: true, commerce.PermissionPlaceOrder: true, commerce.PermissionChangeOrder: true, commerce.PermissionChangeCustomer: true,
 	}
 	for _, p := range commerce.Permissions() {
 		want := commerce.GrantNone

@@ -97,12 +97,18 @@ type Event struct {
 	At       time.Time
 	// Actor is the name of the principal that caused the event.
 	Actor string
-	// Note is a text that the actor wrote. It may be empty.
+	// Note is a text that the actor wrote. It may be empty. If ChangesItems is true, the server wrote it.
 	Note string
+	// NoteCustomerID is the ID of the customer who wrote the note. It is empty if no customer wrote the
+	// note, or if an older version stored it.
+	NoteCustomerID CustomerID `json:"-"`
 	// WarehouseID is the ID of the warehouse that shipped the order. It is set only in events of the
 	// type EventShipped.
 	WarehouseID WarehouseID
 }
+
+// ChangesItems reports whether the event changes a line item.
+func (e Event) ChangesItems() bool { return e.Type == EventItemSet || e.Type == EventItemRemoved }
 
 // AvailableTransitions returns the statuses to which the order can change next.
 func (o Order) AvailableTransitions() []Status { return o.Status.Transitions() }

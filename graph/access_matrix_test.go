@@ -398,7 +398,7 @@ func (m *accessMatrix) executeRequest(principal commerce.Principal, about record
 	if stream != nil {
 		defer stream.Close()
 		order := commerce.OrderID(about.order)
-		result = stream.deliver(withReportedErrors(ctx), nil, &feed.OrderChange{OrderID: order, Event: &commerce.Event{ID: "01KE70EHG0000000000000000Z", OrderID: order, Type: commerce.EventConfirmed, Actor: "somebody"}})
+		result = stream.deliver(withReportedErrors(ctx), nil, &feed.OrderChange{OrderID: order, Event: &commerce.Event{ID: "01KE70EHG0000000000000000Z", OrderID: order, Type: commerce.EventConfirmed, Actor: "somebody", Note: staffNote}})
 	}
 	var requests strings.Builder
 	for _, r := range trace.Requests() {
@@ -498,6 +498,19 @@ func (m *accessMatrix) checkHints(principal commerce.Principal) string {
 	return ""
 }
 
+// staffNote is the note of the event that executeRequest delivers. No customer wrote it.
+const staffNote = "written by staff"
+
+// checkNotes returns a difference between the docs and the caller's access to a note that no
+// customer wrote, or "". A caller who may read own notes cannot read this one.
+func (m *accessMatrix) checkNotes(principal commerce.Principal) string {
+	got := m.executeRequest(principal, ownSubject, `subscription{orderUpdated(id:"$O"){event{note}}}`)
+	if strings.Contains(got.answer, staffNote) != (m.grant(principal.Role, "OrderEvent.note") == "all") {
+		return fmt.Sprintf("%s reads a note: %+v", principal.Role, got)
+	}
+	return ""
+}
+
 // cell is a part of the matrix: a field at the end of a way, or an input field.
 type cell struct {
 	typ, field, way string
@@ -568,6 +581,9 @@ func (m *accessMatrix) differences(roles []commerce.Principal, most int, passes 
 	}
 	for _, principal := range roles {
 		add(m.checkHints(principal))
+		if passes("OrderEvent.note") {
+			add(m.checkNotes(principal))
+		}
 		for _, typ := range []string{"Customer", "Order", "Product", "Employee", "Warehouse"} {
 			if passes(typ) {
 				add(m.entity(principal, typ))

@@ -7730,6 +7730,8 @@ func appendPermission(b []byte, v commerce.Permission) []byte {
 		return append(b, `"LIST_ORDERS"`...)
 	case commerce.PermissionReadActor:
 		return append(b, `"READ_ACTOR"`...)
+	case commerce.PermissionReadNote:
+		return append(b, `"READ_NOTE"`...)
 	case commerce.PermissionReadStock:
 		return append(b, `"READ_STOCK"`...)
 	case commerce.PermissionReadContact:

@@ -2859,6 +2859,10 @@ enum Permission {
   LIST_ORDERS
   "Read the name of the caller who caused an event in an order's timeline."
   READ_ACTOR
+  """
+  Read the notes in an order's timeline. Customers can read only notes that they wrote themselves.
+  """
+  READ_NOTE
   "Read warehouses and their stock."
   READ_STOCK
   """
@@ -3279,7 +3283,10 @@ input AddressInput {
 input ConfirmOrderInput {
   "The order's ID."
   orderId: ID!
-  "A note that the server adds to the order's timeline. It has up to 1,000 bytes."
+  """
+  A note that the server adds to the order's timeline. It has up to 1,000 bytes. Customers cannot
+  read it.
+  """
   note: String
   """
   The ` + "`" + `version` + "`" + ` that the order had when the client read it. If the version has changed since then,
@@ -3301,7 +3308,10 @@ input ConfirmOrderInput {
 input DeliverOrderInput {
   "The order's ID."
   orderId: ID!
-  "A note that the server adds to the order's timeline. It has up to 1,000 bytes."
+  """
+  A note that the server adds to the order's timeline. It has up to 1,000 bytes. Customers cannot
+  read it.
+  """
   note: String
   """
   The ` + "`" + `version` + "`" + ` that the order had when the client read it. If the version has changed since then,
@@ -3323,7 +3333,10 @@ input DeliverOrderInput {
 input CancelOrderInput {
   "The order's ID."
   orderId: ID!
-  "A note that the server adds to the order's timeline. It has up to 1,000 bytes."
+  """
+  A note that the server adds to the order's timeline. It has up to 1,000 bytes. The customer can
+  read it only if the customer sends this mutation.
+  """
   note: String
   """
   The ` + "`" + `version` + "`" + ` that the order had when the client read it. If the version has changed since then,
@@ -3356,7 +3369,10 @@ input ShipOrderInput {
   trackingNumber: String
   "The name of the company that transports the shipment. It has up to 200 bytes."
   carrier: String
-  "A note that the server adds to the order's timeline. It has up to 1,000 bytes."
+  """
+  A note that the server adds to the order's timeline. It has up to 1,000 bytes. Customers cannot
+  read it.
+  """
   note: String
   """
   The ` + "`" + `version` + "`" + ` that the order had when the client read it. If the version has changed since then,
@@ -5179,11 +5195,13 @@ type OrderEvent @access(permission: READ_ORDER) {
   """
   actor: String! @access(permission: READ_ACTOR)
   """
-  The note that the client sent with the mutation, or null if the client sent no note. If the event
-  changes a line item, the server writes the note itself, for example ` + "`" + `prod_100: 3, before: 2` + "`" + `. The
-  numbers are the product's new and old quantity in the order.
+  The note that the client sent with the mutation, or null if the client sent no note. For a
+  customer, the field is also null if staff, an admin or a service sent the note, or if an older
+  version of Ordergraph stored it. If the event changes a line item, the server writes the note
+  itself, for example ` + "`" + `prod_100: 3, before: 2` + "`" + `. The numbers are the product's new and old quantity
+  in the order. Customers can read such notes.
   """
-  note: String
+  note: String @access(permission: READ_NOTE)
   """
   The warehouse that shipped the order. The field is null if the event is not a shipment, or if the
   warehouse no longer exists. It can also be null if other software or an older version of
@@ -25784,6 +25802,7 @@ var (
 		"READ_ORDER":        commerce.PermissionReadOrder,
 		"LIST_ORDERS":       commerce.PermissionListOrders,
 		"READ_ACTOR":        commerce.PermissionReadActor,
+		"READ_NOTE":         commerce.PermissionReadNote,
 		"READ_STOCK":        commerce.PermissionReadStock,
 		"READ_CONTACT":      commerce.PermissionReadContact,
 		"READ_STAFF":        commerce.PermissionReadStaff,
@@ -25811,6 +25830,7 @@ var (
 		commerce.PermissionReadOrder:        "READ_ORDER",
 		commerce.PermissionListOrders:       "LIST_ORDERS",
 		commerce.PermissionReadActor:        "READ_ACTOR",
+		commerce.PermissionReadNote:         "READ_NOTE",
 		commerce.PermissionReadStock:        "READ_STOCK",
 		commerce.PermissionReadContact:      "READ_CONTACT",
 		commerce.PermissionReadStaff:        "READ_STAFF",

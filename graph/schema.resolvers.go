@@ -68,7 +68,7 @@ func (r *orderEventResolver) To(ctx context.Context, obj *commerce.Event) (*comm
 }
 
 func (r *orderEventResolver) Note(ctx context.Context, obj *commerce.Event) (*string, error) {
-	return scalar.OrNull(obj.Note), nil
+	return scalar.OrNull(r.viewer(ctx).NoteOf(obj)), nil
 }
 
 func (r *productResolver) TotalInventory(ctx context.Context, obj *commerce.Product) (int32, error) {

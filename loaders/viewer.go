@@ -26,6 +26,14 @@ func (v Viewer) canReadOrdersOf(id commerce.CustomerID) bool {
 	return v.Policy.CanAccess(v.Principal, commerce.PermissionReadOrder, id)
 }
 
+// NoteOf returns the note of an event. If the viewer may not read the note, NoteOf returns "".
+func (v Viewer) NoteOf(e *commerce.Event) string {
+	if e.ChangesItems() || v.Policy.CanAccess(v.Principal, commerce.PermissionReadNote, e.NoteCustomerID) {
+		return e.Note
+	}
+	return ""
+}
+
 // onlyOwnOrders reports whether the viewer can read at most its own orders.
 func (v Viewer) onlyOwnOrders() bool {
 	return v.Policy.GrantForPrincipal(v.Principal, commerce.PermissionReadOrder) != commerce.GrantAll

@@ -273,7 +273,11 @@ func (m Mutations) ChangeOrderStatus(ctx context.Context, caller Caller, cmd com
 		if err != nil {
 			return nil, err
 		}
-		if err := c.updateOrder(current, before, &after, commerce.Event{Type: event, From: before.Status, To: cmd.To, Note: cmd.Note, WarehouseID: cmd.WarehouseID}); err != nil {
+		e := commerce.Event{Type: event, From: before.Status, To: cmd.To, Note: cmd.Note, WarehouseID: cmd.WarehouseID}
+		if e.Note != "" {
+			e.NoteCustomerID = caller.Customer
+		}
+		if err := c.updateOrder(current, before, &after, e); err != nil {
 			return nil, err
 		}
 		c.updateStatusCounts(before.ID, before.Status, cmd.To)

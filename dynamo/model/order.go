@@ -168,6 +168,7 @@ func eventAttributes(a *attributeVisitor, e *commerce.Event) {
 	a.status("from", &e.From, presenceOptional)
 	a.status("to", &e.To, presenceOptional)
 	optionalTextAttribute(a, "note", &e.Note, commerce.MaxNote)
+	optionalTextAttribute(a, "noteCustomerId", &e.NoteCustomerID, commerce.MaxIDLength)
 	optionalTextAttribute(a, "warehouseId", &e.WarehouseID, commerce.MaxIDLength)
 }
 

@@ -59,7 +59,8 @@ type AssignAccountRepInput struct {
 type CancelOrderInput struct {
 	// The order's ID.
 	OrderID string `json:"orderId"`
-	// A note that the server adds to the order's timeline. It has up to 1,000 bytes.
+	// A note that the server adds to the order's timeline. It has up to 1,000 bytes. The customer can
+	// read it only if the customer sends this mutation.
 	Note *string `json:"note,omitempty"`
 	// The `version` that the order had when the client read it. If the version has changed since then,
 	// the mutation changes nothing, and returns the user error `VersionConflict` and the current order.
@@ -77,7 +78,8 @@ type CancelOrderInput struct {
 type ConfirmOrderInput struct {
 	// The order's ID.
 	OrderID string `json:"orderId"`
-	// A note that the server adds to the order's timeline. It has up to 1,000 bytes.
+	// A note that the server adds to the order's timeline. It has up to 1,000 bytes. Customers cannot
+	// read it.
 	Note *string `json:"note,omitempty"`
 	// The `version` that the order had when the client read it. If the version has changed since then,
 	// the mutation changes nothing, and returns the user error `VersionConflict` and the current order.
@@ -151,7 +153,8 @@ type CreateWarehouseInput struct {
 type DeliverOrderInput struct {
 	// The order's ID.
 	OrderID string `json:"orderId"`
-	// A note that the server adds to the order's timeline. It has up to 1,000 bytes.
+	// A note that the server adds to the order's timeline. It has up to 1,000 bytes. Customers cannot
+	// read it.
 	Note *string `json:"note,omitempty"`
 	// The `version` that the order had when the client read it. If the version has changed since then,
 	// the mutation changes nothing, and returns the user error `VersionConflict` and the current order.
@@ -303,7 +306,8 @@ type ShipOrderInput struct {
 	TrackingNumber *string `json:"trackingNumber,omitempty"`
 	// The name of the company that transports the shipment. It has up to 200 bytes.
 	Carrier *string `json:"carrier,omitempty"`
-	// A note that the server adds to the order's timeline. It has up to 1,000 bytes.
+	// A note that the server adds to the order's timeline. It has up to 1,000 bytes. Customers cannot
+	// read it.
 	Note *string `json:"note,omitempty"`
 	// The `version` that the order had when the client read it. If the version has changed since then,
 	// the mutation changes nothing, and returns the user error `VersionConflict` and the current order.

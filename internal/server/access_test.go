@@ -221,7 +221,7 @@ func TestViewer(t *testing.T) {
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newAuthenticatedFixture(t, db)
 		const query = `{viewer{role permissions customer{name orders{nodes{id}}}}}`
-		own := `"permissions":["READ_VIEWER","READ_CATALOG","READ_CUSTOMER","READ_ORDER","READ_CONTACT","PLACE_ORDER","CHANGE_ORDER","CHANGE_CUSTOMER","RESOLVE_ENTITIES"]`
+		own := `"permissions":["READ_VIEWER","READ_CATALOG","READ_CUSTOMER","READ_ORDER","READ_NOTE","READ_CONTACT","PLACE_ORDER","CHANGE_ORDER","CHANGE_CUSTOMER","RESOLVE_ENTITIES"]`
 		s.listener.heard()
 		if got, want := s.query(t, annToken, query), `{"viewer":{"role":"CUSTOMER",`+own+`,"customer":{"name":"Ann","orders":{"nodes":[]}}}}`; !strings.Contains(got, want) {
 			t.Errorf("ann gets %s, want %s", got, want)

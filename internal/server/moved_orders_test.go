@@ -2,8 +2,6 @@ package server_test
 
 import (
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -109,23 +107,13 @@ func TestACopyThatWasLeftBehindIsNoRightToChangeTheOrder(t *testing.T) {
 	g := newMovedOrders(t)
 	id := g.place()
 	g.move(id, "cust_01", "cust_001", true)
-	cancel := `{"query":"mutation($i: CancelOrderInput!) { cancelOrder(input: $i) { order { id shippingAddress { recipient } } userErrors { code } } }","variables":{"i":{"orderId":"` + string(id) + `"}}}`
-	answer := g.answered(g.guarded.token(t, customerClaims("cust_01")), cancel)
+	cancel := fmt.Sprintf(`mutation { cancelOrder(input: {orderId: %q}) { order { id shippingAddress { recipient } } userErrors { code } } }`, id)
+	answer := g.guarded.ask(t, g.guarded.token(t, customerClaims("cust_01")), cancel)
 	if !strings.Contains(answer, "NOT_FOUND") || strings.Contains(answer, "SECRET") {
 		t.Errorf("the former customer gets %s, want NOT_FOUND", answer)
 	}
-	answer = g.answered(g.guarded.token(t, customerClaims("cust_001")), cancel)
+	answer = g.guarded.ask(t, g.guarded.token(t, customerClaims("cust_001")), cancel)
 	if !strings.Contains(answer, "SECRET") {
 		t.Errorf("the order's customer gets %s, want the shipping address", answer)
 	}
-}
-
-// answered returns the body of the response to a request with a token.
-func (g *movedOrders) answered(token, body string) string {
-	r := httptest.NewRequest(http.MethodPost, "http://localhost"+server.PathGraphQL, strings.NewReader(body))
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Authorization", "Bearer "+token)
-	w := httptest.NewRecorder()
-	g.guarded.ServeHTTP(w, r)
-	return w.Body.String()
 }
