@@ -47,7 +47,7 @@ type Options struct {
 	OnDrift func(Drift)
 	// OnUnverified receives each record that could not be verified.
 	OnUnverified func(UnverifiedRecord)
-	// OnProgress receives the progress after each scanned page and after each verified candidate.
+	// OnProgress receives the progress of the current pass after each scanned page and after each verified candidate.
 	OnProgress func(Progress)
 }
 
@@ -95,12 +95,13 @@ type Progress struct {
 
 // Summary is the result of CheckRecords. After an error, it describes the work done before it.
 type Summary struct {
-	// Records is the number of scanned records. External is the number of these records that match no
-	// entity of the data model. Other software wrote them.
+	// Records is the number of records that the last pass has scanned. External is the number of these
+	// records that match no entity of the data model. Other software wrote them.
 	Records, External int
 	// Orders, Customers, Products, Employees and Warehouses count the verified records of each type.
 	Orders, Customers, Products, Employees, Warehouses int
-	// Found and Repaired map each kind's name to the number of inconsistencies found and repaired.
+	// Found and Repaired map each kind's name to the number of inconsistencies found and repaired. An
+	// unrepaired inconsistency counts only if the last pass has found it.
 	Found, Repaired map[string]int
 	// ByHand is the number of inconsistencies that CheckRecords cannot repair, so an operator must.
 	ByHand int
@@ -201,7 +202,7 @@ type candidate struct {
 
 const defaultMaxCandidates = 10_000
 
-// check is the state of one call of CheckRecords. It needs a few hundred bytes of memory for each
+// check is the state of one pass of CheckRecords. It needs a few hundred bytes of memory for each
 // product, and for each pending, confirmed or shipped order.
 type check struct {
 	table  *table.Table
@@ -220,6 +221,9 @@ type check struct {
 	// toVerify is the number of candidates of the current kind that are not verified yet.
 	toVerify int
 	reported repair.RecentSet
+	// reports contains the unrepaired inconsistencies and unverified records that this pass or an
+	// earlier pass has reported. They are not reported again.
+	reports *repair.RecentSet
 
 	// heldStock maps a product to the quantity that open orders reserve, as far as they are verified.
 	heldStock map[commerce.SKU]int
@@ -253,8 +257,15 @@ type check struct {
 // productStock contains the sum of a product's inventory levels, and its stored available stock.
 type productStock struct{ inventory, available int }
 
+// maxRepairPasses is the maximum number of times that CheckRecords repairs the whole table.
+const maxRepairPasses = 3
+
 // CheckRecords finds inconsistent records and, if opts.Repair is set, repairs them. Clients may
 // change the table during the check.
+//
+// After a pass that has repaired a record, CheckRecords checks the whole table again. So a result
+// without inconsistencies always comes from a pass that found none. After maxRepairPasses, the last
+// pass repairs nothing.
 //
 // Errors: ErrUnavailable, ErrNoTable, ErrAccessDenied or the context's error. If opts.Repair is
 // set, ClockError is also possible.
@@ -269,19 +280,45 @@ func (checks Checker) CheckRecords(ctx context.Context, opts Options) (Summary, 
 	if opts.IndexLag == 0 {
 		opts.IndexLag = defaultIndexLag
 	}
-	c := &check{
-		table: checks.table, client: &repair.Client{Table: checks.table}, opts: opts,
+	client, reports := &repair.Client{Table: checks.table}, &repair.RecentSet{}
+	var total Summary
+	for pass := 1; ; pass++ {
+		c := newCheck(checks.table, client, opts, reports)
+		err := c.run(ctx)
+		repaired := len(c.summary.Repaired) > 0
+		total = c.summary.afterPass(total)
+		total.Requests, total.ReadUnits = client.Cost()
+		if err != nil || !repaired {
+			return total, err
+		}
+		opts.Repair = pass < maxRepairPasses
+	}
+}
+
+// afterPass returns the summary of several passes. s describes the last pass, and earlier describes
+// the passes before it. Their unrepaired inconsistencies do not count, because the last pass has
+// found them again, unless they are gone.
+func (s Summary) afterPass(earlier Summary) Summary {
+	for kind, n := range earlier.Repaired {
+		s.Found[kind] += n
+		s.Repaired[kind] += n
+	}
+	return s
+}
+
+// newCheck returns the state of one pass. reports contains the unrepaired inconsistencies and
+// unverified records that earlier passes have reported.
+func newCheck(t *table.Table, client *repair.Client, opts Options, reports *repair.RecentSet) *check {
+	return &check{
+		table: t, client: client, opts: opts, reports: reports,
 		summary:    Summary{Found: map[string]int{}, Repaired: map[string]int{}},
 		candidates: map[target]candidate{}, postponed: map[target]candidate{},
 		heldStock: map[commerce.SKU]int{}, misleading: map[commerce.OrderID]map[commerce.CustomerID]bool{},
 		uncertainProducts: map[commerce.SKU]commerce.OrderID{}, unreadableCustomers: map[commerce.CustomerID]bool{}, driftedCustomers: map[commerce.CustomerID]bool{}, recordedStock: map[commerce.SKU]productStock{},
 		seenWarehouses: map[commerce.WarehouseID]bool{}, referencedWarehouses: map[commerce.WarehouseID]bool{},
 		missingCopies: map[commerce.CustomerID]int{},
+		orderCounter:  counting.NewOrderCounter(client, opts.IndexLag), orderLists: counting.NewOrderListCounts(t, opts.Repair),
 	}
-	c.orderCounter, c.orderLists = counting.NewOrderCounter(c.client, opts.IndexLag), counting.NewOrderListCounts(c.table, opts.Repair)
-	err := c.run(ctx)
-	c.summary.Requests, c.summary.ReadUnits = c.client.Cost()
-	return c.summary, err
 }
 
 func (c *check) run(ctx context.Context) error {
@@ -589,7 +626,7 @@ func (c *check) repairAndReread(ctx context.Context, v verifier, diag *repair.Di
 // reportUnverifiedLocked reports a record that could not be verified. The caller must hold c.mu.
 func (c *check) reportUnverifiedLocked(k model.Keys, reason string) {
 	c.summary.Unverified++
-	if c.opts.OnUnverified != nil {
+	if c.reports.Add("unverified "+k.Text()) && c.opts.OnUnverified != nil {
 		c.opts.OnUnverified(UnverifiedRecord{PK: k.PK, SK: k.SK, Reason: reason})
 	}
 }
@@ -628,7 +665,7 @@ func (c *check) report(found, last *repair.Diagnosis) {
 		case found.RefusalReason != "":
 			d.Detail += "; the repair was refused: " + found.RefusalReason
 		}
-		if c.opts.OnDrift != nil {
+		if (d.Repaired || c.reports.Add(f.Kind+" "+f.Key.Text())) && c.opts.OnDrift != nil {
 			c.opts.OnDrift(d)
 		}
 	}

@@ -537,6 +537,9 @@ func (v *orderVerifier) updateCheckState(c *check, diag, last *repair.Diagnosis)
 }
 
 func (v *orderVerifier) updateOrderCounter(c *check, diag, last *repair.Diagnosis) {
+	if !diag.IsClean() {
+		c.orderCounter.MarkChanged(v.id)
+	}
 	// If the order's own record was missing, the scan may not have counted the order.
 	if diag.HasKind(repair.DriftOrderMissing) {
 		c.orderCounter.Add(v.id, nil, false)

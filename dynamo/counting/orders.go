@@ -40,6 +40,9 @@ type OrderCounter struct {
 	// statusReaders contains a function for each order whose own record has a wrong or unreadable
 	// status. The function determines the order's actual status.
 	statusReaders map[commerce.OrderID]StatusReader
+	// changed contains the numbers of the counts records that count an inconsistent order. The scanned
+	// status of the order may be wrong, or a repair has changed it.
+	changed map[string]bool
 	// countsRecords contains the counts records that the scan read, by their number. Each of them
 	// counts a part of the orders (see model.OrderCountParts).
 	countsRecords map[string]model.Record
@@ -82,7 +85,7 @@ func NewOrderCounter(client *repair.Client, lag time.Duration) *OrderCounter {
 	return &OrderCounter{
 		client: client, lag: lag, since: now.Add(-maxVisibilityDelay), discoveredUntil: now,
 		final: map[string]commerce.StatusCounts{}, open: map[string]map[commerce.OrderID]commerce.Status{},
-		statusReaders: map[commerce.OrderID]StatusReader{}, countsRecords: map[string]model.Record{},
+		statusReaders: map[commerce.OrderID]StatusReader{}, changed: map[string]bool{}, countsRecords: map[string]model.Record{},
 		turn: make(chan struct{}, 1), parts: map[string]bool{},
 	}
 }
@@ -115,6 +118,14 @@ func (o *OrderCounter) isNew(id commerce.OrderID) bool {
 	return ok && !placed.Before(o.since)
 }
 
+// MarkChanged is called if an order was inconsistent. Candidates then returns the counts record that
+// counts the order, even if the counts agree with the scanned status.
+func (o *OrderCounter) MarkChanged(id commerce.OrderID) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.changed[model.OrderCountPart(id)] = true
+}
+
 // SetStatusReader sets the StatusReader of an order whose own record has a wrong status.
 func (o *OrderCounter) SetStatusReader(id commerce.OrderID, read StatusReader) {
 	o.mu.Lock()
@@ -137,8 +148,8 @@ func (o *OrderCounter) ordersToRead(part string) (ids []commerce.OrderID, ended 
 	return slices.Sorted(maps.Keys(o.open[part])), o.final[part]
 }
 
-// Candidates returns the numbers of the counts records that differ from the scanned orders. If the
-// table has no complete order counts and countNow is false, it returns nothing.
+// Candidates returns the numbers of the counts records to verify: they differ from the scanned
+// orders, or MarkChanged was called with one of their orders. If the table has no complete order counts and countNow is false, it returns nothing.
 func (o *OrderCounter) Candidates(countNow bool) []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -160,7 +171,7 @@ func (o *OrderCounter) Candidates(countNow bool) []string {
 			counts[status]++
 		}
 		diag := &repair.Diagnosis{Table: o.client.Table}
-		if VerifyStatusCounts(diag, part, have, counts); !diag.IsClean() {
+		if VerifyStatusCounts(diag, part, have, counts); !diag.IsClean() || o.changed[part] {
 			o.parts[part] = true
 		}
 	}

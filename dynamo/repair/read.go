@@ -23,6 +23,18 @@ type Client struct {
 	mu       sync.Mutex
 	requests int
 	units    float64
+
+	// lastEvents are locks for customers' last events. Every repair that appends an event replaces the
+	// last event of the order's customer. Without the lock, parallel repairs of a customer's orders
+	// would refuse each other. A hash of the customer's ID chooses the lock.
+	lastEvents [model.MaxShards]sync.Mutex
+}
+
+// lockLastEvent locks a customer's last event until unlock is called.
+func (client *Client) lockLastEvent(id commerce.CustomerID) (unlock func()) {
+	lock := &client.lastEvents[model.ShardOf(string(id), len(client.lastEvents))]
+	lock.Lock()
+	return lock.Unlock
 }
 
 func (client *Client) count(capacity ...types.ConsumedCapacity) {

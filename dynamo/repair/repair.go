@@ -75,11 +75,9 @@ func (client *Client) transact(ctx context.Context, diag *Diagnosis, fixes []Fix
 	var actions []types.TransactWriteItem
 	written := map[model.Keys]bool{}
 	var at time.Time
-	for _, fix := range fixes {
-		if fix.Event == nil {
-			continue
-		}
-		both, happened, err := client.eventFixes(ctx, fix)
+	if i := slices.IndexFunc(fixes, func(fix Fix) bool { return fix.Event != nil }); i >= 0 { // there is at most one event
+		defer client.lockLastEvent(fixes[i].Customer)()
+		both, happened, err := client.eventFixes(ctx, fixes[i])
 		if err != nil {
 			return err
 		}

@@ -115,13 +115,8 @@ func AssertConsistent(t TB, db *dynamodb.Client, table string, shards int) *Audi
 // code that also writes records, so that it detects bugs in that code. If a request fails, Audit
 // returns the error.
 func Audit(ctx context.Context, db *dynamodb.Client, table string, shards int) (*AuditResult, error) {
-	a := &audit{AuditResult: AuditResult{Records: map[Key]Record{}, IdempotencyRecords: map[string]Record{}}, shards: shards, orders: map[string]*auditedOrder{}}
-	if err := scan(ctx, db, table, nil, func(k Key, r Record) {
-		if a.Records[k] != nil {
-			a.addProblem(k, "the record exists twice in the table")
-		}
-		a.Records[k] = r
-	}); err != nil {
+	a, err := readRecords(ctx, db, table, shards)
+	if err != nil {
 		return nil, err
 	}
 	indexed := map[Key]Record{}
@@ -129,7 +124,6 @@ func Audit(ctx context.Context, db *dynamodb.Client, table string, shards int) (
 		return nil, err
 	}
 	for k, r := range a.Records {
-		a.collectOrder(k, r)
 		if r.Has("gsi1pk") != (indexed[k] != nil) {
 			a.addProblem(k, "the table and the index differ: index keys in the record: %v, record in the index: %v", r.Has("gsi1pk"), indexed[k] != nil)
 		} else if indexed[k] != nil {
@@ -154,6 +148,34 @@ func Audit(ctx context.Context, db *dynamodb.Client, table string, shards int) (
 	slices.Sort(a.Orders)
 	slices.Sort(a.Problems)
 	return &a.AuditResult, nil
+}
+
+// AuditCounters recounts all stored counts and sums of a table from the raw records: order counts,
+// spending, stock and product counts. It returns the problems that it finds, or the error of a
+// failed request.
+func AuditCounters(ctx context.Context, db *dynamodb.Client, table string) ([]string, error) {
+	a, err := readRecords(ctx, db, table, 1)
+	if err != nil {
+		return nil, err
+	}
+	a.checkCounters()
+	slices.Sort(a.Problems)
+	return a.Problems, nil
+}
+
+// readRecords reads all records of a table, and collects the records of each order.
+func readRecords(ctx context.Context, db *dynamodb.Client, table string, shards int) (*audit, error) {
+	a := &audit{AuditResult: AuditResult{Records: map[Key]Record{}, IdempotencyRecords: map[string]Record{}}, shards: shards, orders: map[string]*auditedOrder{}}
+	if err := scan(ctx, db, table, nil, func(k Key, r Record) {
+		if a.Records[k] != nil {
+			a.addProblem(k, "the record exists twice in the table")
+		}
+		a.Records[k] = r
+		a.collectOrder(k, r)
+	}); err != nil {
+		return nil, err
+	}
+	return a, nil
 }
 
 func scan(ctx context.Context, db *dynamodb.Client, table string, index *string, found func(Key, Record)) error {

@@ -178,7 +178,8 @@ func (r RawTable) Check(opts check.Options) ([]check.Drift, check.Summary) {
 	for _, found := range summary.Found {
 		n += found
 	}
-	if n != len(drifts) {
+	// The check also reports an inconsistency that another client has removed before the last pass.
+	if n > len(drifts) {
 		r.T.Errorf("the summary counts %d inconsistencies, but check reported %d", n, len(drifts))
 	}
 	return drifts, summary
