@@ -31,6 +31,9 @@ func itemCases() []testCase {
 		{"UpdateReturnValues", testUpdateReturnValues},
 		{"UpdateReadsBeforeItWrites", testUpdateReadsBefore},
 		{"UpdateNested", testUpdateNested},
+		{"LongNames", testLongNames},
+		{"TypeOfValue", testTypeOfValue},
+		{"UpdateParentheses", testUpdateParentheses},
 		{"NoSuchTable", testNoSuchTable},
 		{"DescribeTable", testDescribeTable},
 		{"CancelledContext", testCancelled},
@@ -465,6 +468,13 @@ func rejectionCases() []testCase {
 			return err
 		}
 	}
+	scanAfter := func(start item) func(*table) error {
+		return func(tb *table) error {
+			_, err := tb.db.Scan(tb.Context(), &dynamodb.ScanInput{TableName: &tb.name, ExclusiveStartKey: start})
+			return err
+		}
+	}
+	longName := strings.Repeat("n", 1<<16)
 	deep := record("a", "1")
 	deep["v"] = str("x")
 	for range 32 {
@@ -491,6 +501,24 @@ func rejectionCases() []testCase {
 		{"update_from_part_of_key", update("SET v = sk[0]", "", nil)},
 		{"condition_with_range_of_itself", update("REMOVE v", "v BETWEEN v AND :v", nil, ":v", "x")},
 		{"condition_with_number_as_prefix", update("REMOVE v", "begins_with(v, size(v))", nil)},
+		{"update_of_name_with_underscore", update("SET _v = :v", "", nil, ":v", "x")},
+		{"condition_on_name_with_underscore", update("REMOVE v", "attribute_exists(a._v)", nil)},
+		{"nested_list_append", update("SET v = list_append(list_append(:v, :v), :v)", "", nil, ":v", &types.AttributeValueMemberL{})},
+		{"list_append_as_default", update("SET v = if_not_exists(v, list_append(:v, :v))", "", nil, ":v", &types.AttributeValueMemberL{})},
+		{"sum_with_list_append", update("SET v = list_append(:v, :v) + :n", "", nil, ":v", &types.AttributeValueMemberL{}, ":n", num("1"))},
+		{"nested_sum", update("SET v = :n + (:n + :n)", "", nil, ":n", num("1"))},
+		{"redundant_parentheses_in_update", update("SET v = ((:v))", "", nil, ":v", "x")},
+		{"condition_with_size_of_size", update("REMOVE v", "size(size(v)) = :n", nil, ":n", num("1"))},
+		{"condition_that_is_a_size", update("REMOVE v", "size(v)", nil)},
+		{"condition_with_type_from_attribute", update("REMOVE v", "attribute_type(v, v)", nil)},
+		{"condition_with_type_from_size", update("REMOVE v", "attribute_type(v, size(v))", nil)},
+		{"condition_on_existence_of_value", update("REMOVE v", "attribute_exists(:v)", nil, ":v", "x")},
+		{"name_of_64_KB", update("SET #v = :v", "", map[string]string{"#v": longName}, ":v", "x")},
+		{"empty_name", update("SET #v = :v", "", map[string]string{"#v": ""}, ":v", "x")},
+		{"name_placeholder_of_256_bytes", update("SET #"+longName[:255]+" = :v", "", map[string]string{"#" + longName[:255]: "v"}, ":v", "x")},
+		{"value_placeholder_of_256_bytes", update("SET v = :"+longName[:255], "", nil, ":"+longName[:255], "x")},
+		{"put_with_name_of_64_KB", put(record("a", "1", longName, "x"))},
+		{"put_with_map_key_of_64_KB", put(item{pk: str("a"), sk: str("1"), "v": &types.AttributeValueMemberM{Value: item{longName: str("x")}}})},
 		{"put_without_sort_key", put(item{pk: str("a")})},
 		{"put_with_key_of_wrong_type", put(item{pk: str("a"), sk: num("1")})},
 		{"put_with_empty_key", put(record("a", ""))},
@@ -508,6 +536,10 @@ func rejectionCases() []testCase {
 		{"query_of_long_sort_key", query("pk = :p AND sk = :v", ":p", "a", ":v", strings.Repeat("x", 1025))},
 		{"query_after_empty_sort_key", queryAfter(key("a", ""))},
 		{"query_after_other_partition", queryAfter(key("b", "1"))},
+		{"query_after_no_sort_key", queryAfter(item{pk: str("a")})},
+		{"query_after_more_than_key", queryAfter(record("a", "1", "v", "x"))},
+		{"scan_after_no_sort_key", scanAfter(item{pk: str("a")})},
+		{"scan_after_more_than_key", scanAfter(record("a", "1", "v", "x"))},
 	} {
 		cases = append(cases, testCase{"Refuses/" + c.name, func(tb *table) {
 			tb.put(record("a", "1", "v", "x"))
@@ -518,6 +550,53 @@ func rejectionCases() []testCase {
 		}})
 	}
 	return cases
+}
+
+// testLongNames tests attribute names and placeholders of the maximum length.
+func testLongNames(tb *table) {
+	name := strings.Repeat("n", 1<<16-1)
+	tb.put(record("a", "1", name, "x"))
+	names := map[string]string{"#" + name[:254]: name}
+	out, err := tb.db.GetItem(tb.Context(), &dynamodb.GetItemInput{
+		TableName: &tb.name, Key: key("a", "1"), ProjectionExpression: aws.String("#" + name[:254]), ExpressionAttributeNames: names,
+	})
+	if err != nil || text(out.Item, name) != "x" {
+		tb.Errorf("a name of 65,535 bytes: %v", err)
+	}
+	tb.update("a", "1", "SET "+name[:300]+" = :"+name[:254], ":"+name[:254], "y")
+	if got := text(tb.get("a", "1"), name[:300]); got != "y" {
+		tb.Errorf("a name of 300 bytes in the expression: got %q", got)
+	}
+}
+
+// testTypeOfValue tests attribute_type with a value, and with the result of a function.
+func testTypeOfValue(tb *table) {
+	tb.put(record("a", "1", "v", "x"))
+	for condition, code := range map[string]string{
+		"attribute_type(:n, :type)": "", "attribute_type(size(v), :type)": "", "attribute_type(v, :type)": "ConditionalCheckFailedException",
+	} {
+		values := valueMap(":n", num("1"), ":type", "N")
+		if !strings.Contains(condition, ":n") {
+			delete(values, ":n")
+		}
+		_, err := tb.db.DeleteItem(tb.Context(), &dynamodb.DeleteItemInput{
+			TableName: &tb.name, Key: key("a", "1"), ConditionExpression: &condition, ExpressionAttributeValues: values,
+		})
+		assertOutcome(tb, condition, err, code)
+		tb.put(record("a", "1", "v", "x"))
+	}
+}
+
+// testUpdateParentheses tests the parentheses that DynamoDB accepts in an update expression.
+func testUpdateParentheses(tb *table) {
+	for expression, want := range map[string]string{
+		"SET n = (:n)": "2", "SET n = (:n + :n)": "4", "SET n = (:n) - (:n)": "0", "SET n = (:n + (:n))": "4", "SET n = if_not_exists(m, (:n))": "2",
+	} {
+		tb.update("a", "1", expression, ":n", num("2"))
+		if got := number(tb.get("a", "1"), "n"); got != want {
+			tb.Errorf("%s: got %s, want %s", expression, got, want)
+		}
+	}
 }
 
 func testNoSuchTable(tb *table) {

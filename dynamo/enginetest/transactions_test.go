@@ -3,6 +3,7 @@ package enginetest
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -19,6 +20,7 @@ func transactCases() []testCase {
 		{"TransactCancelledByPutReturnsOld", testTransactCancelledByPutOld},
 		{"TransactCancelledTwice", testTransactCancelledTwice},
 		{"TransactTooMany", testTransactTooMany},
+		{"TransactSize", testTransactSize},
 		{"TransactCancelledKeepsEverything", testTransactKeeps},
 		{"TransactHundred", testTransactHundred},
 		{"TransactSameItemTwice", testTransactTwice},
@@ -234,6 +236,36 @@ func testTransactCancelledReturnsOld(tb *table) {
 		reasonCondition + " a", reasonCondition + " b", reasonCondition + " c", reasonCondition + " d", reasonCondition + " ", reasonCondition + " ", reasonNone + " ",
 	})
 	assertEqual(tb, "records", texts(tb.query(tb.queryInput("pk = :p", ":p", "p")), "v"), []string{"a", "b", "c", "d", "e"})
+}
+
+// testTransactSize tests the maximum size of a transaction. It is the size of the request. The
+// existing records do not count.
+func testTransactSize(tb *table) {
+	const records = 11
+	large := strings.Repeat("x", 390_000)
+	var puts, updates, checks []types.TransactWriteItem
+	for n := range records {
+		sort := fmt.Sprint(n)
+		puts = append(puts, putAction(tb, record("p", sort, "v", large), ""))
+		updates = append(updates, types.TransactWriteItem{Update: &types.Update{
+			TableName: &tb.name, Key: key("p", sort), UpdateExpression: aws.String("SET w = :w"), ExpressionAttributeValues: valueMap(":w", "x"),
+		}})
+		checks = append(checks, types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
+			TableName: &tb.name, Key: key("p", sort), ConditionExpression: aws.String("v <> :v"), ExpressionAttributeValues: valueMap(":v", large),
+		}})
+	}
+	assertCode(tb, "puts of 4.3 MB", tb.transact(puts...), "ValidationException")
+	assertNothingWritten(tb)
+	assertCode(tb, "condition checks of 4.3 MB", tb.transact(checks...), "ValidationException")
+	for _, p := range puts {
+		tb.put(p.Put.Item)
+	}
+	if err := tb.transact(updates...); err != nil {
+		tb.Errorf("small updates of records with 4.3 MB: %v", err)
+	}
+	if got := text(tb.get("p", "10"), "w"); got != "x" {
+		tb.Errorf("the update of the last record: got %q", got)
+	}
 }
 
 // assertRejected fails the test unless err reports an invalid request or an invalid change of a

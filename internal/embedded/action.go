@@ -176,16 +176,24 @@ func (a *action) applyUpdate() error {
 			return wire.InvalidItem("%s", err.Error())
 		}
 	}
-	const empty = "One or more parameter values are not valid. The update expression attempted to update a secondary index key to a value that is not supported. The AttributeValue for a key attribute cannot contain an empty %s value."
-	if fault := a.Table.CheckIndexKeys(a.New, empty); fault != nil {
-		return &wire.Failure{Code: wire.CodeValidation, Message: fault.Error(), OfItem: !fault.Early}
-	}
+	changed := attr.Item{}
 	for _, path := range a.updatedPaths() {
 		if v, ok := a.New[path[0].Name]; ok {
-			if _, err := v.Normalize(); err != nil {
-				return wire.InvalidItem("%s", err.Error())
-			}
+			changed[path[0].Name] = v
 		}
+	}
+	// An item that is older than an index may have an invalid key for this index. Updates of other
+	// attributes are valid.
+	indexed := changed
+	if a.Old == nil {
+		indexed = a.New
+	}
+	const empty = "One or more parameter values are not valid. The update expression attempted to update a secondary index key to a value that is not supported. The AttributeValue for a key attribute cannot contain an empty %s value."
+	if fault := a.Table.CheckIndexKeys(indexed, empty); fault != nil {
+		return &wire.Failure{Code: wire.CodeValidation, Message: fault.Error(), OfItem: !fault.Early}
+	}
+	if _, err := changed.Normalize(); err != nil {
+		return wire.InvalidItem("%s", err.Error())
 	}
 	if a.NewSize = a.New.Size(); a.NewSize > maxItemBytes {
 		return wire.InvalidItem("Item size to update has exceeded the maximum allowed size")

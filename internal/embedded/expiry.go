@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// expiryInterval is the time between two calls of Expire.
-	expiryInterval = 10 * time.Minute
+	// DefaultExpiryInterval is the default time between two calls of Expire.
+	DefaultExpiryInterval = 10 * time.Minute
 	// maxExpiredPerCommit is the maximum number of expired items that one commit deletes from one
 	// table.
 	maxExpiredPerCommit = 100
@@ -37,7 +37,7 @@ func (s *Store) updateExpiryTimer() {
 	case s.closed || needed == (s.expiring != nil):
 	case needed:
 		w := weak.Make(s) // so that the timer does not keep an unused store in memory
-		s.expiring = time.AfterFunc(expiryInterval, func() {
+		s.expiring = time.AfterFunc(s.expiryInterval, func() {
 			if s := w.Value(); s != nil {
 				s.expireAndReschedule()
 			}
@@ -53,13 +53,13 @@ func (s *Store) expireAndReschedule() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.expiring != nil && !s.closed {
-		s.expiring.Reset(expiryInterval)
+		s.expiring.Reset(s.expiryInterval)
 	}
 }
 
 // Expire deletes expired items. It also deletes each disabled stream if the stream and all its
-// records are older than 24 hours. If a table has a time to live, the store calls Expire every ten
-// minutes.
+// records are older than 24 hours. If a table has a time to live, the store calls Expire at the
+// interval in Options.
 func (s *Store) Expire() error {
 	for more := true; more; {
 		err := s.commit(func(c *commitState) (err error) {
@@ -118,13 +118,10 @@ func (s *Store) updateTimeToLive(_ context.Context, in *struct {
 	v := &wire.Violations{}
 	v.CheckTableName(in.TableName)
 	set := in.TimeToLiveSpecification
-	switch {
-	case set == nil:
+	if set == nil {
 		v.AddMissing("timeToLiveSpecification")
-	case set.AttributeName == "":
-		v.Add("''", "timeToLiveSpecification.attributeName", "Member must have length greater than or equal to 1")
-	case len(set.AttributeName) > 255:
-		v.Add(wire.Quote(set.AttributeName), "timeToLiveSpecification.attributeName", "Member must have length less than or equal to 255")
+	} else {
+		v.CheckLength(set.AttributeName, "timeToLiveSpecification.attributeName", 1)
 	}
 	if err := v.Err(); err != nil {
 		return nil, err

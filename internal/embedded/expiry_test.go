@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -96,6 +97,32 @@ func TestExpire(t *testing.T) {
 		if !reflect.DeepEqual(r.UserIdentity, want) || r.Dynamodb.OldImage == nil {
 			t.Errorf("the record of %q has the user identity %+v, want %+v", image(r.Dynamodb.Keys), r.UserIdentity, want)
 		}
+	}
+}
+
+// With a short interval, the store deletes expired items by itself.
+func TestExpiryInterval(t *testing.T) {
+	t.Parallel()
+	now := newClock()
+	s, err := embedded.Open(filepath.Join(t.TempDir(), "store.db"), embedded.Options{Now: now.Now, ExpiryInterval: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	createTable(t, s, "items")
+	if err := setExpiry(t, s, "ends", true); err != nil {
+		t.Fatal(err)
+	}
+	for _, seconds := range []int{1, 2} { // the store deletes items more than once
+		putItem(t, s, newItem("a", "ends", int(now.Now().Unix())+seconds))
+		now.advance(time.Hour)
+		for deadline := time.Now().Add(time.Minute); readItem(t, s, "items", "a") != nil; runtime.Gosched() {
+			if time.Now().After(deadline) {
+				t.Fatal("after a minute, the expired item is still in the table")
+			}
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -2,6 +2,7 @@ package embedded_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"errors"
 	"hash/crc32"
 	"io"
@@ -40,8 +41,8 @@ func TestServeHTTP(t *testing.T) {
 		"malformed JSON":       {"DynamoDB_20120810.ListTables", `{"Limit":`, 400, `SerializationException`},
 		"another type":         {"DynamoDB_20120810.ListTables", `{"Limit":"1"}`, 400, `SerializationException`},
 		"an empty body":        {"DynamoDB_20120810.ListTables", ``, 400, `SerializationException`},
-		"a body of 32 MB":      {"DynamoDB_20120810.ListTables", `{` + strings.Repeat(" ", 32<<20-2) + `}`, 200, `{"TableNames":["items"]}`},
-		"a larger body":        {"DynamoDB_20120810.ListTables", `{` + strings.Repeat(" ", 32<<20-1) + `}`, 400, `The request exceeds 33554432 bytes`},
+		"a body of 16 MB":      {"DynamoDB_20120810.ListTables", `{` + strings.Repeat(" ", 16<<20-2) + `}`, 200, `{"TableNames":["items"]}`},
+		"a larger body":        {"DynamoDB_20120810.ListTables", `{` + strings.Repeat(" ", 16<<20-1) + `}`, 413, `The request exceeds 16777216 bytes`},
 	} {
 		w := serve(s, http.MethodPost, c.target, strings.NewReader(c.body))
 		body := w.Body.Bytes()
@@ -54,6 +55,109 @@ func TestServeHTTP(t *testing.T) {
 			t.Errorf("%s: the headers are %v", name, h)
 		}
 	}
+}
+
+// compressed returns the text, compressed with gzip.
+func compressed(t *testing.T, text string) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// A body can be compressed with gzip. DynamoDB answers 500 to a body that cannot be decompressed.
+func TestCompressedRequests(t *testing.T) {
+	t.Parallel()
+	s := embedded.New()
+	createTable(t, s, "items")
+	const request = `{"TableName":"items","Item":{"pk":{"S":"a"}}}`
+	long := request[:len(request)-1] + strings.Repeat(" ", 16<<20) + "}"
+	for name, c := range map[string]struct {
+		encoding, body string
+		status         int
+	}{
+		"gzip":           {"gzip", compressed(t, request), 200},
+		"upper case":     {"GZIP", compressed(t, request), 200},
+		"two members":    {"gzip", compressed(t, request[:10]) + compressed(t, request[10:]), 200},
+		"not compressed": {"gzip", request, 500},
+		"empty":          {"gzip", "", 500},
+		"truncated":      {"gzip", compressed(t, request)[:30], 500},
+		"without sum":    {"gzip", compressed(t, request)[:len(compressed(t, request))-1], 500},
+		"more bytes":     {"gzip", compressed(t, request) + "more", 500},
+		"too long":       {"gzip", compressed(t, long), 413},
+		"identity":       {"identity", request, 200},
+		"unknown":        {"br", request, 500},
+	} {
+		for client, execute := range map[string]func(*http.Request) (int, string){
+			"HTTP": func(r *http.Request) (int, string) {
+				w := httptest.NewRecorder()
+				s.ServeHTTP(w, r)
+				return w.Code, w.Body.String()
+			},
+			"the SDK": func(r *http.Request) (int, string) {
+				response, err := s.Do(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				body, err := io.ReadAll(response.Body)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return response.StatusCode, string(body)
+			},
+		} {
+			r := httptest.NewRequest(http.MethodPost, "http://127.0.0.1:8000/", strings.NewReader(c.body))
+			r.Header.Set("X-Amz-Target", "DynamoDB_20120810.PutItem")
+			r.Header.Set("Content-Encoding", c.encoding)
+			status, body := execute(r)
+			if wrote := readItem(t, s, "items", "a") != nil; status != c.status || wrote != (status == http.StatusOK) {
+				t.Errorf("%s, over %s: the response is %d %s, want the status %d; the item was written: %v", name, client, status, body, c.status, wrote)
+			}
+			deleteItem(t, s, "a")
+		}
+	}
+}
+
+// A client that sends a body above the limit receives the response, although it sends the whole
+// body before it reads.
+func TestLargeRequestOverNetwork(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(embedded.New())
+	defer server.Close()
+	for name, body := range map[string]io.Reader{
+		"of known length":   bytes.NewReader(make([]byte, 20<<20)),
+		"of unknown length": io.LimitReader(zeros{}, 20<<20),
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Errorf("a body %s: %v", name, err)
+			continue
+		}
+		if response.StatusCode != http.StatusRequestEntityTooLarge {
+			t.Errorf("a body %s: status %d", name, response.StatusCode)
+		}
+		if err := response.Body.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// zeros is a reader without an end.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
 }
 
 // DynamoDB's health check is a GET of the root.

@@ -89,8 +89,10 @@ func TestMessages(t *testing.T) {
 		noName    = "Value '' at 'tableName' failed to satisfy constraint: Member must have length greater than or equal to 1"
 		capacity  = "Value 'X' at 'returnConsumedCapacity' failed to satisfy constraint: Member must satisfy enum value set: [INDEXES, TOTAL, NONE]"
 		pattern   = "' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+"
+		tooLong   = "' failed to satisfy constraint: Member must have length less than or equal to 255"
 		operand   = "Incorrect operand type for operator or function; operator or function: begins_with, operand type: N"
 	)
+	long := strings.Repeat("n", 256)
 	put := func(attribute string) string {
 		return `{"TableName":"hash","Item":{"pk":{"S":"a"},"v":` + attribute + `}}`
 	}
@@ -188,6 +190,22 @@ func TestMessages(t *testing.T) {
 			"GlobalSecondaryIndexes":[{"IndexName":"g","KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}],"Projection":{"ProjectionType":"ALL"}}]}`,
 			"2 validation errors detected: Value 'g' at 'globalSecondaryIndexes.1.member.indexName' failed to satisfy constraint: Member must have length greater than or equal to 3" +
 				"; Value 'l' at 'localSecondaryIndexes.1.member.indexName' failed to satisfy constraint: Member must have length greater than or equal to 3"},
+
+		{"CreateTable", `{"TableName":"new","KeySchema":[{"AttributeName":"` + long + `","KeyType":"HASH"}],"AttributeDefinitions":[{"AttributeName":"","AttributeType":"S"}]}`,
+			"2 validation errors detected: Value '' at 'attributeDefinitions.1.member.attributeName' failed to satisfy constraint: Member must have length greater than or equal to 1" +
+				"; Value '" + long + "' at 'keySchema.1.member.attributeName" + tooLong},
+		{"CreateTable", composite("new") + `"GlobalSecondaryIndexes":[{"IndexName":"` + long + `","KeySchema":` + keySchema(long) + `,"Projection":{"ProjectionType":"INCLUDE","NonKeyAttributes":["` + long + `"]}}]}`,
+			"3 validation errors detected: Value '" + long + "' at 'globalSecondaryIndexes.1.member.indexName" + tooLong +
+				"; Value '" + long + "' at 'globalSecondaryIndexes.1.member.keySchema.1.member.attributeName" + tooLong +
+				"; Value '" + long + "' at 'globalSecondaryIndexes.1.member.projection.nonKeyAttributes.1.member" + tooLong},
+		{"UpdateTable", `{"TableName":"hash","AttributeDefinitions":[{"AttributeName":"` + long + `","AttributeType":"X"}],"GlobalSecondaryIndexUpdates":[{"Create":{"IndexName":"g","KeySchema":[]}},{"Delete":{"IndexName":"` + long + `"}},{"Update":{}}]}`,
+			"7 validation errors detected: Value '" + long + "' at 'attributeDefinitions.1.member.attributeName" + tooLong +
+				"; Value 'X' at 'attributeDefinitions.1.member.attributeType' failed to satisfy constraint: Member must satisfy enum value set: [B, N, S]" +
+				"; Value 'g' at 'globalSecondaryIndexUpdates.1.member.create.indexName' failed to satisfy constraint: Member must have length greater than or equal to 3" +
+				"; Value '[]' at 'globalSecondaryIndexUpdates.1.member.create.keySchema' failed to satisfy constraint: Member must have length greater than or equal to 1" +
+				"; Value null at 'globalSecondaryIndexUpdates.1.member.create.projection' failed to satisfy constraint: Member must not be null" +
+				"; Value '" + long + "' at 'globalSecondaryIndexUpdates.2.member.delete.indexName" + tooLong +
+				"; Value '' at 'globalSecondaryIndexUpdates.3.member.update.indexName' failed to satisfy constraint: Member must have length greater than or equal to 3"},
 
 		// NULL.
 		{"PutItem", `{"TableName":"hash","Item":{"pk":{"S":"a"},"a":{"NULL":false}}}`, one + null},

@@ -45,11 +45,12 @@
 //   - PartiQL, legacy parameters, tags and backups are not supported.
 //   - An item collection has no maximum size. Its estimated size is always 0 to 1 GB.
 //   - A stream has one shard.
-//   - Expired items are deleted every ten minutes.
+//   - Expired items are deleted every ten minutes, or at the interval in Options.
 package embedded
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,9 +78,10 @@ import (
 
 // Store is a DynamoDB engine. It is safe for concurrent use.
 type Store struct {
-	db      *bbolt.DB
-	now     func() time.Time
-	commits commitQueue
+	db             *bbolt.DB
+	now            func() time.Time
+	expiryInterval time.Duration
+	commits        commitQueue
 
 	// tables maps the names of all tables to their definitions. A change replaces the map and does
 	// not modify it, so that readers need no lock.
@@ -96,6 +98,9 @@ type Store struct {
 type Options struct {
 	// Now returns the current time. If Now is nil, the store uses time.Now.
 	Now func() time.Time
+	// ExpiryInterval is the time between two deletions of expired items. If it is 0, the store uses
+	// DefaultExpiryInterval.
+	ExpiryInterval time.Duration
 }
 
 // The names of the top-level buckets. bucketFormat contains the format version under the key
@@ -150,7 +155,7 @@ func open(path string, options Options) (*Store, error) {
 	case err != nil:
 		return nil, fmt.Errorf("open the store %s: %w", path, err)
 	}
-	s := &Store{db: db, now: time.Now, observers: map[*observer]struct{}{}}
+	s := &Store{db: db, now: time.Now, expiryInterval: cmp.Or(options.ExpiryInterval, DefaultExpiryInterval), observers: map[*observer]struct{}{}}
 	if options.Now != nil {
 		s.now = options.Now
 	}
@@ -284,18 +289,15 @@ func (timeOrderedTokens) GetIdempotencyToken() (string, error) {
 // is ready, Do returns the error of the context.
 func (s *Store) Do(r *http.Request) (*http.Response, error) {
 	defer r.Body.Close()
-	request := make([]byte, max(r.ContentLength, 0))
-	_, err := io.ReadFull(r.Body, request)
-	if err == nil && r.ContentLength < 0 {
-		request, err = io.ReadAll(r.Body)
-	}
-	if err != nil {
+	request, err := readRequest(r)
+	invalid, ok := errors.AsType[*wire.Failure](err)
+	if err != nil && !ok {
 		return nil, fmt.Errorf("embedded store: read the request: %w", err)
 	}
 	if err := r.Context().Err(); err != nil {
 		return nil, err
 	}
-	status, body := s.execute(r.Context(), r.Header.Get("X-Amz-Target"), request)
+	status, body := s.respond(r, request, invalid)
 	if err := r.Context().Err(); err != nil {
 		return nil, err
 	}
@@ -314,10 +316,6 @@ func (s *Store) Do(r *http.Request) (*http.Response, error) {
 
 const contentType = "application/x-amz-json-1.0"
 
-// maxRequest is the maximum size of a request body in bytes. The items of a batch can have 16 MB in
-// total. Their JSON is larger, for example because of base64, so maxRequest is 32 MB.
-const maxRequest = 32 << 20
-
 // ServeHTTP serves DynamoDB's JSON protocol. It accepts all credentials. Requests other than POST
 // are health checks: the response begins with "healthy".
 func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -325,17 +323,12 @@ func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "healthy: %s", r.Host)
 		return
 	}
-	request, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
-	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); err != nil && !tooLarge {
+	request, err := readRequest(r)
+	invalid, ok := errors.AsType[*wire.Failure](err)
+	if err != nil && !ok {
 		return // the client has disconnected
 	}
-	var status int
-	var body []byte
-	if err != nil {
-		status, body = (&wire.Failure{Code: wire.CodeSerialization, Message: fmt.Sprintf("The request exceeds %d bytes", maxRequest)}).Response()
-	} else {
-		status, body = s.execute(r.Context(), r.Header.Get("X-Amz-Target"), request)
-	}
+	status, body := s.respond(r, request, invalid)
 	h := w.Header()
 	h.Set("Content-Type", contentType)
 	h.Set("Content-Length", strconv.Itoa(len(body)))
@@ -343,6 +336,15 @@ func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-Amz-Crc32", strconv.FormatUint(uint64(crc32.ChecksumIEEE(body)), 10))
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // ignore the error: the client may have disconnected
+}
+
+// respond returns the status and body of the HTTP response. If invalid is not nil, it is the error
+// of readRequest.
+func (s *Store) respond(r *http.Request, request []byte, invalid *wire.Failure) (status int, body []byte) {
+	if invalid != nil {
+		return invalid.Response()
+	}
+	return s.execute(r.Context(), r.Header.Get("X-Amz-Target"), request)
 }
 
 // execute executes one request and returns the status and body of the HTTP response. target is the

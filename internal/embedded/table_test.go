@@ -109,6 +109,61 @@ func TestUpdateTableIndexes(t *testing.T) {
 	}
 }
 
+// An index that is added to a filled table omits the items whose key is not valid in the index.
+// These items can still be updated and deleted.
+func TestAddIndexOverInvalidKeys(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	long := func(n int) string { return strings.Repeat("x", n) }
+	items := map[string]item{
+		"longest": newItem("longest", "group", long(2048), "rank", 1), "a": newItem("a", "group", "g", "rank", 1),
+		"too long": newItem("too long", "group", long(2049), "rank", 1), "much too long": newItem("much too long", "group", long(100_000), "rank", 1),
+		"empty": newItem("empty", "group", "", "rank", 1), "number": newItem("number", "group", 1, "rank", 1),
+		"text rank": newItem("text rank", "group", "g", "rank", "1"), "list": newItem("list", "group", &types.AttributeValueMemberL{}, "rank", 1),
+	}
+	for _, i := range items {
+		putItem(t, s, i)
+	}
+	if err := addIndex(s, "items", all)(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	checkIndex := func(when string, want ...string) {
+		t.Helper()
+		got := scanKeys(t, s, "items", "byGroup")
+		if slices.Sort(got); !slices.Equal(got, want) || s.StoredEntries("items", "byGroup") != len(want) {
+			t.Errorf("%s, the index has the items %q and %d entries, want %q", when, got, s.StoredEntries("items", "byGroup"), want)
+		}
+	}
+	checkIndex("after the index was added", "a", "longest")
+	update := func(pk, expression string, values item) error {
+		_, err := s.Client().UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: aws.String("items"), Key: newItem(pk), UpdateExpression: &expression,
+			ExpressionAttributeNames: map[string]string{"#g": "group"}, ExpressionAttributeValues: values})
+		return err
+	}
+	for pk := range items {
+		if err := update(pk, "SET v = #g", nil); err != nil {
+			t.Errorf("the update of another attribute of the item %q: %v", pk, err)
+		}
+	}
+	checkIndex("after updates of other attributes", "a", "longest")
+	for _, value := range []types.AttributeValue{&types.AttributeValueMemberS{Value: long(2049)}, &types.AttributeValueMemberS{}, &types.AttributeValueMemberN{Value: "1"}} {
+		if err := update("a", "SET #g = :g", item{":g": value}); errorCode(err) != "ValidationException" {
+			t.Errorf("an update to an invalid index key returned %v", err)
+		}
+	}
+	if err := update("empty", "SET #g = :g", item{":g": &types.AttributeValueMemberS{Value: "g"}}); err != nil {
+		t.Error(err)
+	}
+	checkIndex("after a key became valid", "a", "empty", "longest")
+	for pk := range items {
+		deleteItem(t, s, pk)
+	}
+	checkIndex("after all items were deleted")
+	if err := s.Verify(); err != nil {
+		t.Error(err)
+	}
+}
+
 // Writes and reads go on while indexes are added and removed. At the end the index is complete.
 func TestIndexChangesUnderLoad(t *testing.T) {
 	t.Parallel()

@@ -64,6 +64,7 @@ func (in *transactWriteInput) actions() (actions []*action, tables []string, _ e
 	if err := v.Err(); err != nil {
 		return nil, nil, err
 	}
+	size := 0
 	for _, item := range in.TransactItems {
 		members := item.writes()
 		switch len(members) {
@@ -78,8 +79,33 @@ func (in *transactWriteInput) actions() (actions []*action, tables []string, _ e
 			return nil, nil, err
 		}
 		actions, tables = append(actions, a), append(tables, *members[0].TableName)
+		size += members[0].size()
+	}
+	if size > maxTransactionBytes {
+		return nil, nil, wire.Invalid("Transaction payload size cannot exceed 4MB. Payload Size: %d", size)
 	}
 	return actions, tables, nil
+}
+
+// size returns the size of a parsed write in bytes: the item or key, the expressions, and the names
+// and values of their placeholders.
+func (m transactWrite) size() int {
+	n := m.Key.Size()
+	if m.verb == verbPut {
+		n = m.Item.Size()
+	}
+	for _, expression := range []*string{m.UpdateExpression, m.ConditionExpression} {
+		if expression != nil {
+			n += len(*expression)
+		}
+	}
+	for _, name := range m.ExpressionAttributeNames {
+		n += len(name)
+	}
+	for _, v := range m.ExpressionAttributeValues {
+		n += v.Size()
+	}
+	return n
 }
 
 // transactWrite is one write or condition check of a transaction.
@@ -218,7 +244,6 @@ func (in *transactWriteInput) digest(actions []*action) []byte {
 // the parameter early, at the action's index.
 func (s *Store) prepareTransaction(actions []*action, tables []string, early []*wire.Failure) error {
 	seen := map[string]bool{}
-	size := 0
 	for i, a := range actions {
 		t, err := s.table(tables[i])
 		if err != nil {
@@ -237,10 +262,6 @@ func (s *Store) prepareTransaction(actions []*action, tables []string, early []*
 			return wire.Invalid("Transaction request cannot include multiple operations on one item")
 		}
 		seen[id] = true
-		size += a.NewSize
-	}
-	if size > maxTransactionBytes {
-		return wire.Invalid("Total size of the items in the transaction exceeds %d bytes", maxTransactionBytes)
 	}
 	return nil
 }
@@ -252,7 +273,6 @@ func (c *commitState) transact(actions []*action, early []*wire.Failure) error {
 	reasons := make([]wire.CancellationReason, len(actions))
 	cancelled := false
 	buckets := make([]*bbolt.Bucket, len(actions))
-	size := 0
 	for i, a := range actions {
 		f := early[i]
 		if f == nil {
@@ -267,7 +287,6 @@ func (c *commitState) transact(actions []*action, early []*wire.Failure) error {
 					return err
 				}
 			}
-			size += max(a.OldSize, a.NewSize)
 		}
 		reasons[i] = wire.CancellationReason{Code: wire.ReasonNone}
 		if f != nil {
@@ -284,9 +303,6 @@ func (c *commitState) transact(actions []*action, early []*wire.Failure) error {
 			codes[i] = r.Code
 		}
 		return &wire.Failure{Code: wire.CodeCancelled, Reasons: reasons, Message: "Transaction cancelled, please refer cancellation reasons for specific reasons [" + strings.Join(codes, ", ") + "]"}
-	}
-	if size > maxTransactionBytes {
-		return wire.Invalid("Total size of the items in the transaction exceeds %d bytes", maxTransactionBytes)
 	}
 	for i, a := range actions {
 		if err := a.write(c, buckets[i]); err != nil {

@@ -193,11 +193,26 @@ func (i Item) MarshalJSONTo(e *jsontext.Encoder) error { return e.WriteValue(i.A
 // 1. A list or map at the maximum depth is invalid, even if it is empty.
 const MaxNesting = 32
 
-// The errors for an item that is nested too deeply, and for an attribute without a name.
+// maxNameBytes is the maximum length of an attribute name or map key.
+const maxNameBytes = 1<<16 - 1
+
+// The errors for an item that is nested too deeply, and for an attribute with an invalid name.
 var (
 	errNesting   = errors.New("Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit")
 	errEmptyName = errors.New("Empty attribute name")
+	errLongName  = fmt.Errorf("Attribute name is too large, must be less than %d bytes", maxNameBytes+1)
 )
+
+// CheckName returns an error if an attribute name or map key is empty or too long.
+func CheckName(name string) error {
+	switch {
+	case name == "":
+		return errEmptyName
+	case len(name) > maxNameBytes:
+		return errLongName
+	}
+	return nil
+}
 
 // Normalize validates the item, converts numbers to canonical notation and sorts sets. It modifies
 // the item and returns the same item. If a value is invalid, Normalize returns an error with
@@ -212,7 +227,11 @@ func (i Item) normalize(depth, limit int) error {
 	}
 	first, failed := "", error(nil)
 	for name, v := range i {
-		switch normal, err := v.normalize(depth, limit); {
+		normal, err := v.normalize(depth, limit)
+		if len(name) > maxNameBytes {
+			err = errLongName
+		}
+		switch {
 		case err != nil && (failed == nil || name < first):
 			first, failed = name, err
 		case err == nil && v.Kind != String: // a String does not change

@@ -300,8 +300,24 @@ func (s *parser) comparison(a operand) (node, error) {
 		s.requireDistinct("IN", append([]operand{a}, args...)...)
 		return in{append([]operand{a}, args...)}, nil
 	}
+	if _, ok := a.(sizeOf); ok && s.endsCondition() {
+		s.deferErrorf(notAllowedHere, "size")
+		return compare{"=", a, a}, nil
+	}
 	return nil, s.unexpected()
 }
+
+// endsCondition reports whether the next token can follow a complete condition. It ignores closing
+// parentheses, because an operand can be in parentheses, too.
+func (s *parser) endsCondition() bool {
+	return s.peek().kind == 0 || s.peekKeyword("AND") || s.peekKeyword("OR")
+}
+
+// notAllowedHere is the error message for a function whose result cannot be used at its position.
+const notAllowedHere = "The function is not allowed to be used this way" + " in an expression; function: %s"
+
+// updateFunctions contains the functions of update expressions.
+var updateFunctions = map[string]bool{"if_not_exists": true, "list_append": true}
 
 // requireOrdered records an error if an operand is a literal of a type without an order, such as
 // BOOL.
@@ -382,7 +398,7 @@ func (s *parser) function() (node, error) {
 	}
 	count, ok := functions[name]
 	switch {
-	case name == "if_not_exists" || name == "list_append":
+	case updateFunctions[name]:
 		s.deferErrorf("The function is not allowed in a condition expression; function: %s", name)
 	case !ok:
 		s.deferErrorf("Invalid function name; function: %s", name)
@@ -399,19 +415,18 @@ func (s *parser) checkArguments(name string, args []operand) {
 	wrong := func(kind attr.Kind) {
 		s.deferErrorf("Incorrect operand type for operator or function; operator or function: %s, operand type: %s", name, kind)
 	}
-	if strings.HasPrefix(name, "attribute_") {
+	if len(args) == 1 { // attribute_exists or attribute_not_exists
 		if _, ok := args[0].(Path); !ok {
 			s.deferErrorf("Operator or function requires a document path; operator or function: %s", name)
-			return
 		}
-	}
-	if len(args) < 2 {
 		return
 	}
 	l, ok := args[1].(*literal)
 	switch {
+	case name == "attribute_type" && !ok && kindOf(args[1]) != 0:
+		wrong(kindOf(args[1]))
 	case name == "attribute_type" && !ok:
-		s.deferErrorf("Incorrect operand type for operator or function; operator or function: attribute_type, operand type: path")
+		s.deferErrorf("Incorrect operand type for operator or function; operator or function: attribute_type, operand type: {NS,SS,L,BS,N,M,B,BOOL,NULL,S}")
 	case name == "attribute_type" && l.Kind != attr.String && l.Kind != 0:
 		wrong(l.Kind)
 	case name == "attribute_type" && l.Kind != 0 && attr.KindOf(l.Text) == 0:
@@ -446,15 +461,17 @@ func (s *parser) operand() (operand, error) {
 			return nil, err
 		}
 		switch {
+		case updateFunctions[t.text]:
+			s.deferErrorf("The function is not allowed in a condition expression; function: %s", t.text)
 		case t.text != "size" && functions[t.text] == 0:
 			s.deferErrorf("Invalid function name; function: %s", t.text)
 		case t.text != "size":
-			s.deferErrorf("The function is not allowed to be used this way"+" in an expression; function: %s", t.text)
+			s.deferErrorf(notAllowedHere, t.text)
 		case len(args) != 1:
 			s.deferErrorf("Incorrect number of operands for operator or function; operator or function: size, number of operands: %d", len(args))
 		default:
-			if l, ok := args[0].(*literal); ok && (l.Kind == attr.Number || l.Kind == attr.Bool || l.Kind == attr.Null) {
-				s.deferErrorf("Incorrect operand type for operator or function; operator or function: size, operand type: %s", l.Kind)
+			if kind := kindOf(args[0]); kind == attr.Number || kind == attr.Bool || kind == attr.Null {
+				s.deferErrorf("Incorrect operand type for operator or function; operator or function: size, operand type: %s", kind)
 			}
 		}
 		return sizeOf{args[0]}, nil

@@ -31,8 +31,9 @@ const (
 //
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
 const (
-	maxExpressionBytes = 4096
-	maxOperators       = 300
+	maxExpressionBytes  = 4096
+	maxOperators        = 300
+	maxPlaceholderBytes = 255
 )
 
 // Placeholders contains the ExpressionAttributeNames and ExpressionAttributeValues of one request.
@@ -70,6 +71,11 @@ func (p *Placeholders) Check(hasExpression bool) error {
 	case p.Values != nil && len(p.Values) == 0:
 		return errors.New("ExpressionAttributeValues must not be empty")
 	}
+	for _, placeholder := range slices.Sorted(maps.Keys(p.Names)) {
+		if err := attr.CheckName(p.Names[placeholder]); err != nil {
+			return fmt.Errorf("ExpressionAttributeNames contains invalid value: %w for key %s", err, placeholder)
+		}
+	}
 	first, failed := "", error(nil)
 	for name := range p.Values {
 		v, err := p.normalize(name)
@@ -87,14 +93,18 @@ func (p *Placeholders) Check(hasExpression bool) error {
 func checkPlaceholderNames(kind string, names iter.Seq[string], mark byte) error {
 	first, found := "", false
 	for name := range names {
-		if (len(name) < 2 || name[0] != mark || skipWhile(name, 1, isNameByte) < len(name)) && (!found || name < first) {
+		valid := len(name) >= 2 && len(name) <= maxPlaceholderBytes && name[0] == mark && skipWhile(name, 1, isNameByte) == len(name)
+		if !valid && (!found || name < first) {
 			first, found = name, true
 		}
 	}
-	if found {
-		return fmt.Errorf("ExpressionAttribute%s contains invalid key: Syntax error; key: %q", kind, first)
+	switch {
+	case !found:
+		return nil
+	case len(first) > maxPlaceholderBytes:
+		return fmt.Errorf("ExpressionAttribute%s contains invalid key: The expression attribute map contains a key that is too long; size of key: %d", kind, len(first))
 	}
-	return nil
+	return fmt.Errorf("ExpressionAttribute%s contains invalid key: Syntax error; key: %q", kind, first)
 }
 
 // normalize validates and normalizes the value of the placeholder with the given name.
@@ -188,7 +198,7 @@ func newParser(kind, text string, p *Placeholders) (*parser, error) {
 		}
 		var end int
 		switch c := text[i]; {
-		case isLetter(c):
+		case isLetter(c) && c != '_': // an underscore cannot begin a word
 			t.kind, end = 'w', skipWhile(text, i, isNameByte)
 		case (c == '#' || c == ':') && skipWhile(text, i+1, isNameByte) > i+1:
 			t.kind, end = c, skipWhile(text, i+1, isNameByte)

@@ -36,6 +36,8 @@ type (
 		b    operand
 	}
 	listAppend struct{ a, b operand }
+	// bracketed is an operand in parentheses. It exists only while the expression is parsed.
+	bracketed struct{ operand }
 )
 
 func (n arithmetic) walk(visit func(Path))  { n.a.walk(visit); n.b.walk(visit) }
@@ -114,7 +116,7 @@ func (s *parser) action(u *Update, section string) error {
 		if err != nil {
 			return err
 		}
-		u.sets = append(u.sets, assignment{path, value})
+		u.sets = append(u.sets, assignment{path, withoutBrackets(value)})
 	case "REMOVE":
 		u.removes = append(u.removes, path)
 	default:
@@ -147,43 +149,74 @@ var longTypeNames = map[attr.Kind]string{
 
 // assignedValue parses the right side of an assignment in SET.
 func (s *parser) assignedValue() (operand, error) {
-	a, err := s.term()
+	first, err := s.term(s.assignedValue)
 	if err != nil {
 		return nil, err
+	}
+	a := withoutBrackets(first)
+	if _, ok := a.(arithmetic); ok {
+		return first, nil // an operator after a sum or difference is a syntax error
 	}
 	if t := s.peek(); t.kind == 's' && (t.text == "+" || t.text == "-") {
 		s.next()
 		s.countOperator()
-		b, err := s.term()
+		b, err := s.operandTerm()
 		if err != nil {
 			return nil, err
 		}
 		for _, o := range []operand{a, b} {
+			s.rejectListAppend(o)
 			if l, ok := o.(*literal); ok && l.Kind != 0 && l.Kind != attr.Number {
 				s.deferErrorf("Incorrect operand type for operator or function; operator or function: %s, operand type: %s", t.text, l.Kind)
 			}
 		}
 		return arithmetic{a, b, t.text == "-"}, nil
 	}
-	return a, nil
+	return first, nil
 }
 
-// term parses one operand on the right side of an assignment.
-func (s *parser) term() (operand, error) {
+// withoutBrackets returns the operand in parentheses, or o itself if it has no parentheses.
+func withoutBrackets(o operand) operand {
+	if b, ok := o.(bracketed); ok {
+		return b.operand
+	}
+	return o
+}
+
+// operandTerm parses an operand of an operator or a function. It cannot contain an operator.
+func (s *parser) operandTerm() (operand, error) {
+	o, err := s.term(func() (operand, error) { return s.term(s.operandTerm) })
+	return withoutBrackets(o), err
+}
+
+// term parses one operand on the right side of an assignment. If the operand is in parentheses, the
+// function inner parses what they contain.
+func (s *parser) term(inner func() (operand, error)) (operand, error) {
 	t := s.peek()
 	switch {
 	case t.kind == ':':
 		return s.value(), nil
 	case s.symbol("("):
-		o, err := s.assignedValue()
+		o, err := inner()
 		if err == nil && !s.symbol(")") {
 			err = s.unexpected()
 		}
-		return o, err
+		if _, twice := o.(bracketed); twice {
+			s.deferErrorf("The expression has redundant parentheses;")
+		}
+		return bracketed{o}, err
 	case t.kind == 'w' && s.tokens[s.position+1].text == "(":
 		return s.updateFunction()
 	}
 	return s.path()
+}
+
+// rejectListAppend records an error if the operand is a call of list_append. DynamoDB allows
+// list_append only as the complete value of an assignment.
+func (s *parser) rejectListAppend(o operand) {
+	if _, ok := o.(listAppend); ok {
+		s.deferErrorf(notAllowedHere, "list_append")
+	}
 }
 
 // updateFunction parses a function call on the right side of an assignment.
@@ -193,10 +226,11 @@ func (s *parser) updateFunction() (operand, error) {
 	s.next() // skip the opening parenthesis
 	var args []operand
 	for more := true; more; more = s.symbol(",") {
-		o, err := s.term()
+		o, err := s.operandTerm()
 		if err != nil {
 			return nil, err
 		}
+		s.rejectListAppend(o)
 		args = append(args, o)
 	}
 	if !s.symbol(")") {
@@ -206,7 +240,7 @@ func (s *parser) updateFunction() (operand, error) {
 	switch {
 	case conditional || name == "size":
 		s.deferErrorf("The function is not allowed in an update expression; function: %s", name)
-	case name != "if_not_exists" && name != "list_append":
+	case !updateFunctions[name]:
 		s.deferErrorf("Invalid function name; function: %s", name)
 	case len(args) != 2:
 		s.deferErrorf("Incorrect number of operands for operator or function; operator or function: %s, number of operands: %d", name, len(args))

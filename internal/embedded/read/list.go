@@ -326,7 +326,7 @@ func (l *QueryOrScan) startAfter(mismatch, outside string) error {
 		}
 	}
 	if err := l.table.CheckKeySizes(key); err != nil {
-		return wire.AsInvalid(err)
+		return wire.Invalid("The provided starting key is invalid: %v", err)
 	}
 	if fault := l.table.CheckIndexKeys(key, ""); fault != nil {
 		return wire.AsInvalid(fault)

@@ -28,12 +28,24 @@ const maxKeyParts = 4
 // attributes in an index key.
 func checkIndexes(v *wire.Violations, indexes []IndexDefinition, list string, most int) {
 	for i, d := range indexes {
-		field := fmt.Sprintf("%s.%d.member.", list, i+1)
-		v.CheckName(d.IndexName, field+"indexName", 3)
-		if v.CheckListLength(len(d.KeySchema), most, field+"keySchema", func() string { return formatKeySchema(d.KeySchema) }) {
-			checkKeyTypes(v, d.KeySchema, field+"keySchema")
-		}
-		checkProjectionType(v, d.Projection, field+"projection")
+		checkIndex(v, d, fmt.Sprintf("%s.%d.member.", list, i+1), most)
+	}
+}
+
+// checkIndex validates the definition of one index. prefix precedes the name of a parameter in
+// error messages.
+func checkIndex(v *wire.Violations, d IndexDefinition, prefix string, most int) {
+	v.CheckName(d.IndexName, prefix+"indexName", 3)
+	checkKeyElements(v, d.KeySchema, prefix+"keySchema", most)
+	checkProjectionMembers(v, d.Projection, prefix+"projection")
+}
+
+// checkDefinitions validates each element of AttributeDefinitions.
+func checkDefinitions(v *wire.Violations, definitions []AttributeDefinition) {
+	for i, d := range definitions {
+		field := fmt.Sprintf("attributeDefinitions.%d.member.", i+1)
+		v.CheckLength(d.AttributeName, field+"attributeName", 1)
+		v.CheckEnum(d.AttributeType, field+"attributeType", "B", "N", "S")
 	}
 }
 
@@ -46,22 +58,30 @@ func formatKeySchema(schema []KeyElement) string {
 	return "[" + strings.Join(parts, ", ") + "]"
 }
 
-// checkKeyTypes validates the KeyType of each element in a key schema. field is the parameter name
-// in error messages.
-func checkKeyTypes(v *wire.Violations, schema []KeyElement, field string) {
+// checkKeyElements validates the length of a key schema, and each of its elements. field is the
+// parameter name in error messages.
+func checkKeyElements(v *wire.Violations, schema []KeyElement, field string, most int) {
+	if !v.CheckListLength(len(schema), most, field, func() string { return formatKeySchema(schema) }) {
+		return
+	}
 	for i, e := range schema {
-		v.CheckEnum(e.KeyType, fmt.Sprintf("%s.%d.member.keyType", field, i+1), "HASH", "RANGE")
+		element := fmt.Sprintf("%s.%d.member.", field, i+1)
+		v.CheckLength(e.AttributeName, element+"attributeName", 1)
+		v.CheckEnum(e.KeyType, element+"keyType", "HASH", "RANGE")
 	}
 }
 
-// checkProjectionType validates the ProjectionType of an index. field is the parameter name in
-// error messages.
-func checkProjectionType(v *wire.Violations, p *Projection, field string) {
+// checkProjectionMembers validates the members of an index's projection. field is the parameter
+// name in error messages.
+func checkProjectionMembers(v *wire.Violations, p *Projection, field string) {
 	if p == nil {
 		v.AddMissing(field)
 		return
 	}
 	v.CheckEnum(p.ProjectionType, field+".projectionType", "ALL", "INCLUDE", "KEYS_ONLY")
+	for i, name := range p.NonKeyAttributes {
+		v.CheckLength(name, fmt.Sprintf("%s.nonKeyAttributes.%d.member", field, i+1), 1)
+	}
 }
 
 // checkBilling verifies that the provisioned throughput of a table and its indexes fits the billing

@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/ordergraph/ordergraph/internal/embedded/wire"
@@ -31,12 +30,8 @@ func (in *CreateTableInput) Check() error {
 	v := &wire.Violations{}
 	v.CheckName(*in.TableName, "tableName", 3)
 	v.CheckEnum(in.BillingMode, "billingMode", provisioned, payPerRequest)
-	for i, d := range in.AttributeDefinitions {
-		v.CheckEnum(d.AttributeType, fmt.Sprintf("attributeDefinitions.%d.member.attributeType", i+1), "B", "N", "S")
-	}
-	if v.CheckListLength(len(in.KeySchema), 2, "keySchema", func() string { return formatKeySchema(in.KeySchema) }) {
-		checkKeyTypes(v, in.KeySchema, "keySchema")
-	}
+	checkDefinitions(v, in.AttributeDefinitions)
+	checkKeyElements(v, in.KeySchema, "keySchema", 2)
 	checkIndexes(v, in.GlobalSecondaryIndexes, "globalSecondaryIndexes", 2*maxKeyParts)
 	checkIndexes(v, in.LocalSecondaryIndexes, "localSecondaryIndexes", 2)
 	if in.StreamSpecification != nil {

@@ -36,10 +36,11 @@ func EncodeKey(key []expr.KeyAttribute, item attr.Item) []byte {
 }
 
 // EntryKey returns the encoded key of an item's index entry. key is the encoded key of the item in
-// the table. EntryKey returns nil if item is nil or is not in the index.
+// the table. EntryKey returns nil if item is nil or is not in the index. An item with an invalid
+// index key is not in the index. It was written before the index was added.
 func (x *Index) EntryKey(item attr.Item, key []byte) []byte {
 	for _, k := range x.Key {
-		if v, ok := item[k.Name]; !ok || v.Kind != k.Kind {
+		if v, ok := item[k.Name]; !ok || v.Kind != k.Kind || v.Text == "" || v.Size() > maxIndexKeyBytes(k) {
 			return nil
 		}
 	}
@@ -148,12 +149,20 @@ func (t *Table) CheckIndexKeys(item attr.Item, emptyMessage string) *KeyFault {
 				}
 				return &KeyFault{errors.New(message), true}
 			}
-			if limit := map[bool]int{false: expr.MaxPartitionKeyBytes, true: expr.MaxSortKeyBytes}[k.Sort]; v.Size() > limit {
+			if limit := maxIndexKeyBytes(k); v.Size() > limit {
 				return &KeyFault{fmt.Errorf("One or more parameter values were invalid: Size of the key %s of index %s exceeds %d bytes", k.Name, x.Name, limit), false}
 			}
 		}
 	}
 	return nil
+}
+
+// maxIndexKeyBytes returns the maximum size of one attribute in an index key.
+func maxIndexKeyBytes(k expr.KeyAttribute) int {
+	if k.Sort {
+		return expr.MaxSortKeyBytes
+	}
+	return expr.MaxPartitionKeyBytes
 }
 
 // CheckKeyPaths returns an error if a document path leads into a key attribute, such as key[0] or

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/ordergraph/ordergraph/internal/embedded/wire"
@@ -32,6 +33,18 @@ func (in *UpdateTableInput) Check() error {
 	v := &wire.Violations{}
 	v.CheckTableName(in.TableName)
 	v.CheckEnum(in.BillingMode, "billingMode", provisioned, payPerRequest)
+	checkDefinitions(v, in.AttributeDefinitions)
+	for i, u := range in.GlobalSecondaryIndexUpdates {
+		prefix := fmt.Sprintf("globalSecondaryIndexUpdates.%d.member.", i+1)
+		switch {
+		case u.Create != nil:
+			checkIndex(v, *u.Create, prefix+"create.", 2*maxKeyParts)
+		case u.Update != nil:
+			v.CheckName(u.Update.IndexName, prefix+"update.indexName", 3)
+		case u.Delete != nil:
+			v.CheckName(u.Delete.IndexName, prefix+"delete.indexName", 3)
+		}
+	}
 	if in.StreamSpecification != nil {
 		v.CheckEnum(in.StreamSpecification.StreamViewType, "streamSpecification.streamViewType", viewTypes...)
 	}
@@ -115,9 +128,6 @@ func (in *UpdateTableInput) applyIndexes(d *Definition) error {
 				}
 			}
 			d.GlobalSecondaryIndexes = append(d.GlobalSecondaryIndexes, *u.Create)
-			if u.Create.Projection == nil || len(u.Create.KeySchema) == 0 {
-				return wire.Invalid("One or more parameter values were invalid: an index needs a KeySchema and a Projection")
-			}
 		case u.Delete != nil:
 			if isLocal(u.Delete.IndexName) {
 				return wire.Invalid("Cannot delete an index that is not a GlobalSecondaryIndex")

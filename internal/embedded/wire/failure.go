@@ -21,6 +21,7 @@ const (
 	CodeTrimmedData         = "TrimmedDataAccessException"
 	CodeUnknownOperation    = "UnknownOperationException"
 	CodeExpiredIterator     = "ExpiredIteratorException"
+	CodeTooLarge            = "RequestEntityTooLargeException"
 
 	ReasonNone       = "None"
 	ReasonCondition  = "ConditionalCheckFailed"
@@ -99,6 +100,8 @@ func (f *Failure) Response() (status int, body []byte) {
 	switch f.Code {
 	case CodeInternal:
 		status = http.StatusInternalServerError
+	case CodeTooLarge:
+		status, namespace = http.StatusRequestEntityTooLarge, "com.amazon.coral.service#"
 	case CodeValidation:
 		namespace = "com.amazon.coral.validate#"
 	case CodeSerialization, CodeUnknownOperation:

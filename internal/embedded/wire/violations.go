@@ -61,6 +61,11 @@ func (v *Violations) CheckName(name, field string, least int) {
 	if name != "" && !namePattern.MatchString(name) {
 		v.Add(Quote(name), field, "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+")
 	}
+	v.CheckLength(name, field, least)
+}
+
+// CheckLength validates the length of a name. least is its minimum length.
+func (v *Violations) CheckLength(name, field string, least int) {
 	if len(name) < least {
 		v.Add(Quote(name), field, fmt.Sprintf("Member must have length greater than or equal to %d", least))
 	}
