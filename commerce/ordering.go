@@ -116,10 +116,10 @@ func (o Order) WithStatus(c OrderStatusChange) (Order, error) {
 // must contain all line items. The result reserved is the number of additional units to reserve. A
 // negative number releases units.
 //
-// Errors: InvalidInput, NotFound, TooManyLines, InsufficientStock.
+// Errors: InvalidTransition, InvalidInput, NotFound, TooManyLines, InsufficientStock.
 func (o Order) WithItem(c OrderItemChange, product *Product) (changed Order, reserved int, err error) {
 	if o.Status != Pending {
-		return Order{}, 0, NewInvalidInput(FieldPath("orderId"), "refers to an order with the status %s: only a pending order can change its line items", o.Status)
+		return Order{}, 0, NewLateEdit(o.Status, "line items", "pending")
 	}
 	items := slices.Clone(o.Items)
 	i := slices.IndexFunc(items, func(item LineItem) bool { return item.SKU == c.SKU })
@@ -155,11 +155,11 @@ func (o Order) WithItem(c OrderItemChange, product *Product) (changed Order, res
 	return changed, reserved, err
 }
 
-// CheckAddressChange returns InvalidInput if the shipping address of the order cannot change. Only
+// CheckAddressChange returns InvalidTransition if the shipping address of the order cannot change. Only
 // pending and confirmed orders can change their address.
 func (o Order) CheckAddressChange() error {
 	if !o.Status.ReservesStock() {
-		return NewInvalidInput(FieldPath("orderId"), "refers to an order with the status %s: only a pending or confirmed order can change its shipping address", o.Status)
+		return NewLateEdit(o.Status, "shipping address", "pending or confirmed")
 	}
 	return nil
 }

@@ -34,6 +34,8 @@ func fieldOf(r commerce.UserError) string {
 		return strings.Join(r.Field, ".")
 	case commerce.InsufficientStock:
 		return strings.Join(r.Field, ".")
+	case commerce.InvalidTransition:
+		return strings.Join(r.Field, ".")
 	case commerce.TooManyLines:
 		return strings.Join(r.Field, ".")
 	}
@@ -169,7 +171,7 @@ func TestWithItemRejects(t *testing.T) {
 		quantity int
 		want     string
 	}{
-		{"not pending", shipped, "mug", 1, "INVALID input.orderId"},
+		{"not pending", shipped, "mug", 1, "INVALID_TRANSITION input.orderId"},
 		{"removal of a product that is not in the order", pendingOrder(t), "hat", 0, "NOT_FOUND input.sku"},
 		{"unknown product", pendingOrder(t), "hat", 1, "NOT_FOUND input.sku"},
 		{"other currency", pendingOrder(t), "vase", 1, "INVALID input.sku"},

@@ -84,9 +84,11 @@ type (
 		// CurrentVersion is the current version of the record, or 0 if the record does not exist.
 		CurrentVersion int
 	}
-	// InvalidTransition reports that an order cannot change to the requested status.
+	// InvalidTransition reports that an order cannot change to the requested status, or that its status
+	// does not allow an edit.
 	InvalidTransition struct {
 		ErrorDetails
+		// From is the status of the order. To is the requested status, or From for an edit.
 		From, To Status
 		// Allowed contains the statuses to which the order can change.
 		Allowed []Status
@@ -153,6 +155,12 @@ func NewInvalidTransition(from, to Status) InvalidTransition {
 		hint = "the order can become " + strings.Join(names, " or ")
 	}
 	return InvalidTransition{newErrorDetails(CodeInvalidTransition, FieldPath("orderId"), "The order is %s and cannot become %s: %s.", from, to, hint), from, to, allowed}
+}
+
+// NewLateEdit returns the user error for an edit that the status of the order no longer allows. part
+// is the part of the order that cannot change, and editable describes the orders in which it can.
+func NewLateEdit(status Status, part, editable string) InvalidTransition {
+	return InvalidTransition{newErrorDetails(CodeInvalidTransition, FieldPath("orderId"), "The order is %s, so its %s cannot change: only a %s order can be edited like this.", status, part, editable), status, status, status.Transitions()}
 }
 
 // NewInsufficientStock returns the user error for a quantity that exceeds the available quantity.

@@ -3711,7 +3711,7 @@ type Mutation {
     "The order, the product and its new quantity."
     input: SetOrderItemInput!
   ): SetOrderItemPayload @access(permission: CHANGE_ORDER)
-    @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict", "InsufficientStock", "TooManyLines"])
+    @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict", "InvalidTransition", "InsufficientStock", "TooManyLines"])
   """
   Removes a line item from a pending order. The mutation cannot remove the only line item of an
   order. Cancel such an order instead.
@@ -3723,7 +3723,7 @@ type Mutation {
     "The order and the product."
     input: RemoveOrderItemInput!
   ): RemoveOrderItemPayload @access(permission: CHANGE_ORDER)
-    @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict", "TooManyLines"])
+    @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict", "InvalidTransition", "TooManyLines"])
   """
   Sets or replaces the shipping address of a pending or confirmed order.
 
@@ -3734,7 +3734,7 @@ type Mutation {
     "The order and the address."
     input: UpdateShippingAddressInput!
   ): UpdateShippingAddressPayload @access(permission: CHANGE_ORDER)
-    @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict"])
+    @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict", "InvalidTransition"])
   """
   Creates a product, which has no stock yet. To add stock, use ` + "`" + `setInventoryLevel` + "`" + ` or
   ` + "`" + `adjustInventory` + "`" + `.
@@ -3833,7 +3833,10 @@ enum ErrorCode {
   client read it.
   """
   VERSION_CONFLICT
-  "The order cannot change from its current status to the requested status."
+  """
+  The order cannot change from its current status to the requested status, or its status no longer
+  allows an edit.
+  """
   INVALID_TRANSITION
   "There are not enough units of a product in stock."
   INSUFFICIENT_STOCK
@@ -3908,7 +3911,10 @@ type VersionConflict implements UserError @shareable {
   currentVersion: Int!
 }
 
-"The order cannot change from its current status to the requested status."
+"""
+The order cannot change from its current status to the requested status. The error also reports that
+the status of the order no longer allows an edit, such as a new shipping address after the shipment.
+"""
 type InvalidTransition implements UserError @shareable {
   "` + "`" + `INVALID_TRANSITION` + "`" + `."
   code: ErrorCode!
@@ -3918,7 +3924,10 @@ type InvalidTransition implements UserError @shareable {
   field: [String!]
   "The status that the order has now."
   from: OrderStatus!
-  "The requested status."
+  """
+  The requested status. For an edit, which does not change the status, it is the order's current
+  status.
+  """
   to: OrderStatus!
   "The statuses to which the order can change from its current status."
   allowed: [OrderStatus!]!
@@ -4123,7 +4132,7 @@ type CancelOrderPayload {
 """
 The result of ` + "`" + `setOrderItem` + "`" + `. If the mutation was rejected, ` + "`" + `order` + "`" + ` is null. After a ` + "`" + `VersionConflict` + "`" + `, however, it contains the current record.
 
-User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `InsufficientStock` + "`" + `, ` + "`" + `TooManyLines` + "`" + `.
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `InvalidTransition` + "`" + `, ` + "`" + `InsufficientStock` + "`" + `, ` + "`" + `TooManyLines` + "`" + `.
 """
 type SetOrderItemPayload {
   "The order after the mutation. If the user error is a ` + "`" + `VersionConflict` + "`" + `, the field contains the current order, or null if the order does not exist. After any other user error, the field is null."
@@ -4135,7 +4144,7 @@ type SetOrderItemPayload {
 """
 The result of ` + "`" + `removeOrderItem` + "`" + `. If the mutation was rejected, ` + "`" + `order` + "`" + ` is null. After a ` + "`" + `VersionConflict` + "`" + `, however, it contains the current record.
 
-User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `TooManyLines` + "`" + `.
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `InvalidTransition` + "`" + `, ` + "`" + `TooManyLines` + "`" + `.
 """
 type RemoveOrderItemPayload {
   "The order after the mutation. If the user error is a ` + "`" + `VersionConflict` + "`" + `, the field contains the current order, or null if the order does not exist. After any other user error, the field is null."
@@ -4147,7 +4156,7 @@ type RemoveOrderItemPayload {
 """
 The result of ` + "`" + `updateShippingAddress` + "`" + `. If the mutation was rejected, ` + "`" + `order` + "`" + ` is null. After a ` + "`" + `VersionConflict` + "`" + `, however, it contains the current record.
 
-User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `.
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `InvalidTransition` + "`" + `.
 """
 type UpdateShippingAddressPayload {
   "The order after the mutation. If the user error is a ` + "`" + `VersionConflict` + "`" + `, the field contains the current order, or null if the order does not exist. After any other user error, the field is null."

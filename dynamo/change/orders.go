@@ -419,7 +419,8 @@ func (a *counterAdjustment) adjustOrderCount(current model.Record, delta int) {
 // item.
 //
 // Errors: commerce.NotFound, commerce.VersionConflict (with the current order),
-// commerce.InvalidInput, commerce.InsufficientStock, commerce.TooManyLines, and errors from mutate.
+// commerce.InvalidTransition, commerce.InvalidInput, commerce.InsufficientStock,
+// commerce.TooManyLines, and errors from mutate.
 func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce.OrderItemChange) (*commerce.Order, error) {
 	pattern := &model.WriteSetOrderItem
 	if cmd.Quantity == 0 {
@@ -527,7 +528,7 @@ func (c *change) updateItemRecord(before, after commerce.Order, sku commerce.SKU
 // UpdateShippingAddress changes the shipping address of an order that has not been shipped.
 //
 // Errors: commerce.NotFound, commerce.VersionConflict (with the current order),
-// commerce.InvalidInput, and errors from mutate.
+// commerce.InvalidTransition, and errors from mutate.
 func (m Mutations) UpdateShippingAddress(ctx context.Context, caller Caller, cmd commerce.ShippingAddressChange) (*commerce.Order, error) {
 	return mutate(ctx, m.table, &model.WriteUpdateShippingAddress, caller, cmd, m.table.DecodeOrder, func(ctx context.Context, c *change) (*commerce.Order, error) {
 		before, current, err := c.readOrder(ctx, cmd.OrderID, cmd.ExpectedVersion)
