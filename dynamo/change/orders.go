@@ -45,7 +45,11 @@ func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.O
 				}
 			}
 		}
-		at := c.table.TimeAfter(c.lastEventTime(cmd.CustomerID))
+		lastEvent, err := c.lastEventTime(ctx, cmd.CustomerID)
+		if err != nil {
+			return nil, err
+		}
+		at := c.table.TimeAfter(lastEvent)
 		id, err := m.table.NewULID(at)
 		if err != nil {
 			return nil, err
@@ -71,7 +75,7 @@ func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.O
 			record := model.RepOrderCountRecord(&c.KeyBuilder, commerce.RepOrderCount{EmployeeID: order.AccountRepID, Part: model.RepOrderCountPart(order.ID)})
 			c.addToCounters(record, model.Record{model.AttrOrders: model.Num(1)}, nil, model.AttrEmployeeID, model.AttrPart)
 		}
-		if err := c.addEvent(order, commerce.Event{Type: commerce.EventPlaced, To: commerce.Pending}, at); err != nil {
+		if err := c.addEvent(order, commerce.Event{Type: commerce.EventPlaced, To: commerce.Pending}, at, customer.OrderCount != nil && *customer.OrderCount == 0); err != nil {
 			return nil, err
 		}
 		reserved := make([]counterAdjustment, len(lines))
@@ -199,8 +203,12 @@ func orderAndCopy(b *model.KeyBuilder, o *commerce.Order) (own, copied model.Rec
 
 // updateOrder adds the writes for a changed order to the transaction: the order's own record, its
 // copy in the customer's partition, and the event. current is the order's own record in the table.
-func (c *change) updateOrder(current model.Record, before, after *commerce.Order, e commerce.Event) error {
-	after.Version, after.UpdatedAt = before.Version+1, c.table.TimeAfter(before.UpdatedAt, c.lastEventTime(before.CustomerID))
+func (c *change) updateOrder(ctx context.Context, current model.Record, before, after *commerce.Order, e commerce.Event) error {
+	lastEvent, err := c.lastEventTime(ctx, before.CustomerID)
+	if err != nil {
+		return err
+	}
+	after.Version, after.UpdatedAt = before.Version+1, c.table.TimeAfter(before.UpdatedAt, lastEvent)
 	var when table.Condition
 	if rep := current["accountRepId"]; rep == nil || model.EqualsText(rep, "") {
 		after.AccountRepID, when = c.accountRepOfCopy(*before)
@@ -221,7 +229,7 @@ func (c *change) updateOrder(current model.Record, before, after *commerce.Order
 		optional = append(optional, model.AttrIndexPK, model.AttrIndexSK)
 	}
 	c.writeCopy(copyBefore, copyAfter, when, optional...)
-	return c.addEvent(*after, e, after.UpdatedAt)
+	return c.addEvent(*after, e, after.UpdatedAt, false)
 }
 
 // accountRepOfCopy returns the account rep from the index key of an order's copy. If c.known does
@@ -277,7 +285,7 @@ func (m Mutations) ChangeOrderStatus(ctx context.Context, caller Caller, cmd com
 		if e.Note != "" {
 			e.NoteCustomerID = caller.Customer
 		}
-		if err := c.updateOrder(current, before, &after, e); err != nil {
+		if err := c.updateOrder(ctx, current, before, &after, e); err != nil {
 			return nil, err
 		}
 		c.updateStatusCounts(before.ID, before.Status, cmd.To)
@@ -465,7 +473,7 @@ func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce
 		if cmd.Quantity == 0 {
 			event.Type = commerce.EventItemRemoved
 		}
-		if err := c.updateOrder(current, order, &after, event); err != nil {
+		if err := c.updateOrder(ctx, current, order, &after, event); err != nil {
 			return nil, err
 		}
 		if err := c.addSpending(*order, after); err != nil {
@@ -543,7 +551,7 @@ func (m Mutations) UpdateShippingAddress(ctx context.Context, caller Caller, cmd
 		if model.EqualRecords(model.EncodeAttributes(before), model.EncodeAttributes(&after)) {
 			return before, nil
 		}
-		err = c.updateOrder(current, before, &after, commerce.Event{Type: commerce.EventShippingAddressChanged})
+		err = c.updateOrder(ctx, current, before, &after, commerce.Event{Type: commerce.EventShippingAddressChanged})
 		return &after, err
 	})
 }

@@ -416,12 +416,16 @@ func TestChangesDuringCatchUp(t *testing.T) {
 	})
 }
 
-// Tables of older versions have timelines, but no record of the last event.
+// Tables of older versions have timelines, but no record of the last event. The first event that
+// follows has a higher ID nevertheless, even if its server's clock is behind. So a subscriber who has
+// got the events before gets this event, too.
 func TestResumeWithoutLastEventRecord(t *testing.T) {
-	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFixture(t, db, feed.Options{})
 		a, b := f.placeOrder("c1"), f.placeOrder("c1")
-		f.moveOrder(a, commerce.Confirmed)
+		if _, err := f.storeAhead(4*time.Second).ChangeOrderStatus(f.ctx, caller, commerce.OrderStatusChange{OrderID: a, To: commerce.Confirmed}); err != nil {
+			t.Fatal(err)
+		}
 		if _, err := db.DeleteItem(f.ctx, &dynamodb.DeleteItemInput{TableName: &f.table, Key: storetest.ItemKey("CUSTOMER#c1", "LAST_EVENT")}); err != nil {
 			t.Fatal(err)
 		}

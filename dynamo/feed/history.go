@@ -18,8 +18,8 @@ import (
 // consistent. It omits events by other software, because such an event may have a lower ID than an
 // earlier event.
 type history interface {
-	// lastEventID returns the ID of the last event. If there is no event, it returns an empty ID.
-	// Events that are committed later have higher IDs.
+	// lastEventID returns the ID of the last event, or an ID between the existing and all later events.
+	// An order without events has the empty ID.
 	lastEventID(ctx context.Context) (commerce.EventID, error)
 	// events returns the events with from <= ID <= until. Usually, until is last. If events after last
 	// were found, until is a higher ID. If more is true, events were omitted at the end of the range
@@ -120,22 +120,23 @@ func (h *orderHistory) resumeError() error {
 type customerHistory struct {
 	feed      *Feed
 	partition string
-	// lowestID is a lower bound for the IDs of the events after the beginning of the subscription. It
-	// is set only if the record with the customer's last event did not exist at the beginning.
-	lowestID commerce.EventID
 }
 
+// lastEventID returns the ID in the record with the customer's last event. If the record is missing
+// or unusable, lastEventID returns an ID between the existing and all later events.
 func (h *customerHistory) lastEventID(ctx context.Context) (commerce.EventID, error) {
 	last, err := h.recordedLastEvent(ctx)
-	if err != nil || last != "" || h.lowestID != "" {
+	if err != nil || last != "" {
 		return last, err
 	}
-	if h.lowestID, err = h.lowestNextID(ctx); err != nil {
+	next, err := h.lowestNextID(ctx)
+	if err != nil {
 		return "", err
 	}
 	// The first read found no last event, but an event may have been committed since then. So read the
 	// record again.
-	return h.recordedLastEvent(ctx)
+	last, err = h.recordedLastEvent(ctx)
+	return cmp.Or(last, next), err
 }
 
 // recordedLastEvent returns the event ID in the record with the customer's last event. If the
@@ -149,21 +150,14 @@ func (h *customerHistory) recordedLastEvent(ctx context.Context) (commerce.Event
 }
 
 // lowestNextID returns a lower bound for the ID of the next event of the customer's orders. It
-// derives the bound from the latest updatedAt of the orders. The local clock may be ahead, so the
-// local time is not a lower bound.
+// derives the bound from the latest updatedAt of the orders, like the mutation that will write the
+// event. The local clock may be ahead, so the local time is not a lower bound.
 func (h *customerHistory) lowestNextID(ctx context.Context) (commerce.EventID, error) {
-	after, now := time.UnixMilli(0), h.feed.table.Now()
-	err := h.forEachOrder(ctx, func(order model.Reader) error {
-		updated := now
-		if order.Has("updatedAt") {
-			updated = order.RequiredTime("updatedAt")
-		}
-		if next := updated.Truncate(time.Millisecond).Add(time.Millisecond); order.Err() == nil && next.After(after) && !updated.After(now.Add(table.MaxClockSkew)) {
-			after = next
-		}
-		return nil
-	})
-	return lowestIDAt(after), err
+	last, err := h.feed.table.LastOrderUpdate(ctx, h.partition)
+	if last.IsZero() {
+		return lowestIDAt(time.UnixMilli(0)), err
+	}
+	return lowestIDAt(last.Truncate(time.Millisecond).Add(time.Millisecond)), err
 }
 
 func (h *customerHistory) resumeError() error {
@@ -173,7 +167,6 @@ func (h *customerHistory) resumeError() error {
 // events returns all events at once, so the result more is always false. It also reads events after
 // the ID last, because the record with the customer's last event may be outdated.
 func (h *customerHistory) events(ctx context.Context, from, last commerce.EventID) ([]*commerce.Event, commerce.EventID, bool, error) {
-	from = cmp.Or(from, h.lowestID)
 	events, err := h.eventsBetween(ctx, from, max(last, h.feed.latestPossibleID()))
 	if err != nil || len(events) == 0 || events[len(events)-1].ID <= last {
 		return events, last, false, err

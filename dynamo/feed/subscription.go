@@ -227,7 +227,8 @@ func (s *Subscription) catchUp(ctx context.Context) error {
 func (s *Subscription) missedEvents(ctx context.Context, behind bool, from, until commerce.EventID) ([]*commerce.Event, commerce.EventID, bool, error) {
 	if behind {
 		last, err := s.history.lastEventID(ctx)
-		if err != nil || last <= from {
+		// An earlier last event is outdated, so it does not show whether events were missed.
+		if err != nil || last == from {
 			return nil, "", false, err
 		}
 		until = last

@@ -200,7 +200,12 @@ func (client *Client) eventFixes(ctx context.Context, fix Fix) ([]Fix, time.Time
 	last := found[k]
 	e := *fix.Event
 	ownTime, _ := e.ID.Time()
-	customerTime, _ := model.LastEventID(last).Time()
+	customerTime, ok := client.Table.EventPosition(model.LastEventID(last)).Time()
+	if !ok {
+		if customerTime, err = client.Table.LastOrderUpdate(ctx, k.PK); err != nil {
+			return nil, time.Time{}, err
+		}
+	}
 	at := client.Table.TimeAfter(e.At, ownTime, customerTime)
 	id, err := client.Table.NewULID(at)
 	if err != nil {
