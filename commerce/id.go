@@ -1,12 +1,14 @@
 package commerce
 
 import (
+	"slices"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/oklog/ulid/v2"
+	"golang.org/x/text/cases"
 	"golang.org/x/text/language"
 	"golang.org/x/text/unicode/norm"
 )
@@ -119,30 +121,54 @@ func ParseSearchText(s string, limit int) (string, error) {
 	return s, nil
 }
 
-// ParseEmail validates an email address and returns it in lower case and Unicode NFC.
+// ParseEmail validates s as the email address of a customer. It returns the address unchanged.
 //
-// It returns an InvalidError if s is not an email address, is longer than MaxEmail bytes, or
-// contains '#'.
+// It returns an InvalidError if EmailKey rejects s, or if a mail header could not contain s
+// unquoted as a single address. Such an address could add recipients or headers to an email.
 func ParseEmail(s string) (string, error) {
+	if _, err := EmailKey(s); err != nil {
+		return "", err
+	}
+	local, domain, _ := strings.Cut(s, "@")
+	// The "specials" of RFC 5322 are allowed only within quotes.
+	if strings.ContainsAny(s, `()<>[]:;,\"`) || slices.Contains(strings.Split(local, "."), "") || slices.Contains(strings.Split(domain, "."), "") {
+		return "", errNotEmail()
+	}
+	return s, nil
+}
+
+// EmailKey returns the form of an email address for lookups: in lower case and Unicode NFC. It
+// accepts some addresses that ParseEmail rejects, because older versions have stored them.
+//
+// It returns an InvalidError if s has no form of an email address, is longer than MaxEmail bytes,
+// or contains '#' or invisible characters.
+func EmailKey(s string) (string, error) {
 	text, err := ParseSearchText(s, MaxEmail)
 	if err != nil {
 		return "", err
 	}
 	local, domain, ok := strings.Cut(text, "@")
 	if !ok || local == "" || domain == "" || strings.Contains(domain, "@") || strings.ContainsFunc(text, isInvisible) {
-		return "", NewInvalidError("is not an email address: use the form name@example.com")
+		return "", errNotEmail()
 	}
-	return foldCase(text), nil // addresses are looked up in this form
+	return norm.NFC.String(strings.ToLower(norm.NFC.String(text))), nil
 }
 
-// foldCase returns text in lower case and Unicode NFC.
-func foldCase(text string) string { return norm.NFC.String(strings.ToLower(norm.NFC.String(text))) }
+func errNotEmail() error {
+	return NewInvalidError("is not an email address: use the form name@example.com")
+}
+
+// NormalizeName returns the form in which names, job titles and categories are compared: in Unicode
+// NFC, without leading and trailing spaces. ParseName returns names in this form, but other software
+// and older versions have stored other forms.
+func NormalizeName(name string) string { return norm.NFC.String(strings.TrimSpace(name)) }
 
 // MaxFoldedName is the maximum size in bytes of the result of FoldName.
 const MaxFoldedName = 256
 
-// FoldName returns the form of a name for searching and sorting. The result is in lower case and
-// Unicode NFC, without invisible characters, and has at most MaxFoldedName bytes.
+// FoldName returns the form of a name for searching and sorting. The result has Unicode's full case
+// folding, so "ß" equals "SS" and a final "ς" equals "Σ". It is in NFC, without leading spaces and
+// invisible characters, and has at most MaxFoldedName bytes.
 func FoldName(name string) string {
 	folded := strings.Map(func(r rune) rune {
 		switch {
@@ -154,7 +180,7 @@ func FoldName(name string) string {
 			return -1
 		}
 		return r
-	}, foldCase(name))
+	}, norm.NFC.String(cases.Fold().String(norm.NFD.String(strings.TrimLeftFunc(name, unicode.IsSpace)))))
 	if len(folded) > MaxFoldedName {
 		end := MaxFoldedName
 		for !utf8.RuneStart(folded[end]) {
@@ -175,31 +201,51 @@ func isInvisible(r rune) bool {
 		unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
-// ParseName validates s as a single line of text, such as a name.
+// ParseName validates s as a single line of text, such as a name, and returns it as NormalizeName
+// does.
 //
 // It returns an InvalidError if s has no visible character, is longer than limit bytes, or contains
-// control characters or invalid UTF-8.
+// control characters, zero-width characters, bidirectional formatting or invalid UTF-8. Otherwise,
+// two names could look the same, or a name could change how the text around it looks.
 func ParseName(s string, limit int) (string, error) {
+	s = NormalizeName(s)
 	if !strings.ContainsFunc(s, func(r rune) bool { return !isInvisible(r) }) {
 		return "", NewInvalidError("is empty: use 1 to %d bytes", limit)
 	}
 	if len(s) > limit {
 		return "", NewInvalidError("has %d bytes: use at most %d", len(s), limit)
 	}
-	if i := strings.IndexFunc(s, func(r rune) bool { return unicode.IsControl(r) || r == utf8.RuneError }); i >= 0 {
-		return "", NewInvalidError("contains a control character or invalid UTF-8 at byte %d: remove it", i)
+	previous := ' '
+	for i, r := range s {
+		next, _ := utf8.DecodeRuneInString(s[i+utf8.RuneLen(r):])
+		switch {
+		case unicode.IsControl(r) || r == utf8.RuneError:
+			return "", NewInvalidError("contains a control character or invalid UTF-8 at byte %d: remove it", i)
+		case (r == '\u200c' || r == '\u200d') && isJoinable(previous) && isJoinable(next):
+		case r == '\u2028' || r == '\u2029' || unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point) && !unicode.Is(unicode.Prepended_Concatenation_Mark, r):
+			return "", NewInvalidError("contains the invisible character %U at byte %d: remove it", r, i)
+		}
+		previous = r
 	}
 	return s, nil
+}
+
+// isJoinable reports whether U+200C and U+200D (zero-width joiners) next to a character can be
+// visible. This is the case for emoji, and for scripts such as Arabic and Devanagari.
+func isJoinable(r rune) bool {
+	return unicode.In(r, unicode.So, unicode.Sk, unicode.Variation_Selector) || (unicode.IsLetter(r) || unicode.IsMark(r)) &&
+		!unicode.In(r, unicode.Latin, unicode.Greek, unicode.Cyrillic, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
 }
 
 // ParseSearchableName validates s as a name by which lists are searched or sorted.
 //
 // It returns an InvalidError if ParseName rejects s, or if s contains '#'.
 func ParseSearchableName(s string, limit int) (string, error) {
-	if _, err := ParseName(s, limit); err != nil {
+	name, err := ParseName(s, limit)
+	if err != nil {
 		return "", err
 	}
-	return ParseSearchText(s, limit)
+	return ParseSearchText(name, limit)
 }
 
 // ParseCountry validates s and returns it as a country code.

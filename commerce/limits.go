@@ -68,11 +68,14 @@ func ParseInventoryDelta(n int) (int, error) {
 // ParsePrice parses the price of a product.
 //
 // It returns an InvalidError if amount is not a decimal number, is negative, or has too many digits
-// or decimal places.
+// or decimal places, or if the currency is not active.
 func ParsePrice(amount string, c Currency) (Money, error) {
 	m, err := ParseMoney(amount, c)
 	if err != nil {
 		return Money{}, err
+	}
+	if c != "" && !c.IsActive() {
+		return Money{}, NewInvalidError("is in %s, which is not a currency in use: use an active currency of ISO 4217, such as USD", excerpt(string(c)))
 	}
 	if m.Amount.IsNeg() {
 		return Money{}, NewInvalidError("is %q: a price must not be negative", excerpt(amount))

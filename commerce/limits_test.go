@@ -76,6 +76,17 @@ func TestParseName(t *testing.T) {
 			t.Errorf("ParseName(%q) = %q, %v", s, got, err)
 		}
 	}
+	for s, want := range map[string]string{
+		strings.Join([]string{"", "Ann", "", "Lee\u00a0"}, " "): "Ann  Lee", "Jose\u0301": "José", "👩\u200d💻": "👩\u200d💻", "علی\u200cرضا": "علی\u200cرضا", "❤\ufe0f": "❤\ufe0f",
+	} {
+		if got, err := commerce.ParseName(s, 20); err != nil || got != want {
+			t.Errorf("ParseName(%q) = %q, %v, want %q", s, got, err, want)
+		}
+	}
+	for _, s := range []string{"a\u200bb", "a\u200db", "a\u200c", "\u200d👩", "a\u2060", "\ufeffa", "s\u00adh", "\u202eevil", "a\u2066b\u2069", "\u200fa", "a\u061c", "a\u2028b", "a\u3164"} {
+		_, err := commerce.ParseName(s, 20)
+		checkInvalidError(t, err, "invisible character")
+	}
 	for _, s := range []string{"", " ", "\u00a0 ", "a\nb", "a\x00", "\x7f", "\xff", strings.Repeat("x", 21)} {
 		_, err := commerce.ParseName(s, 20)
 		checkInvalidError(t, err)

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bojanz/currency"
 	"github.com/govalues/decimal"
-	"golang.org/x/text/currency"
 )
 
 // Currency is a three-letter currency code of ISO 4217.
@@ -15,29 +15,29 @@ type Currency string
 
 // ParseCurrency validates s and returns it as a currency.
 //
-// ParseCurrency returns an InvalidError if s is not a currency code of ISO 4217.
+// ParseCurrency returns an InvalidError if s is not an active currency code of ISO 4217 with a
+// number of decimal places. Withdrawn codes, such as HRK, and codes of precious metals are invalid.
 func ParseCurrency(s string) (Currency, error) {
-	unit, err := currency.ParseISO(s)
-	if err != nil || unit.String() != s {
-		return "", NewInvalidError("is %q, which is not a currency code: use three upper-case letters of ISO 4217, such as USD", excerpt(s))
+	if c := Currency(s); c.IsActive() {
+		return c, nil
 	}
-	return Currency(s), nil
+	return "", NewInvalidError("is %q, which is not a currency code in use: use three upper-case letters of ISO 4217, such as USD", excerpt(s))
 }
 
-// Digits returns the number of decimal places that ISO 4217 defines for the currency, or 2 for
-// unknown codes. Common usage can differ. Source:
-// https://www.six-group.com/en/products-services/financial-information/market-reference-data/data-standards.html
+// IsActive reports whether ParseCurrency accepts the currency. Stored records can have other
+// currencies, because ISO 4217 withdraws codes.
+func (c Currency) IsActive() bool {
+	_, ok := currency.GetDigits(string(c))
+	return ok
+}
+
+// Digits returns the number of decimal places that ISO 4217 defines for the currency. It returns 2
+// for codes that are not active. Common usage can differ.
 func (c Currency) Digits() int {
-	switch c {
-	case "BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "UYI", "VND", "VUV", "XAF", "XOF", "XPF":
-		return 0
-	case "BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND":
-		return 3
-	case "CLF", "UYW":
-		return 4
-	default:
-		return 2
+	if digits, ok := currency.GetDigits(string(c)); ok {
+		return int(digits)
 	}
+	return 2
 }
 
 // Money is an exact amount in a currency's major unit. For example, the major unit of USD is the

@@ -69,6 +69,26 @@ func TestParseCurrency(t *testing.T) {
 	}
 }
 
+// Every active currency is accepted with the decimal places of ISO 4217 (list one of 2026-01-01).
+// Withdrawn currencies, precious metals and test codes are not.
+func TestCurrenciesOfISO4217(t *testing.T) {
+	active := map[int]string{
+		0: "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF", 3: "BHD IQD JOD KWD LYD OMR TND", 4: "CLF UYW",
+		2: "AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF CNY COP CRC CUP CVE CZK DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GTQ GYD HKD HNL HTG HUF IDR ILS INR IRR JMD KES KGS KHR KPW KYD KZT LAK LBP LKR LRD LSL MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MYR MZN NAD NGN NIO NOK NPR NZD PAB PEN PGK PHP PKR PLN QAR RON RSD RUB SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT TOP TRY TTD TWD TZS UAH USD UYU UZS VED VES WST XCD XCG YER ZAR ZMW ZWG",
+	}
+	for digits, codes := range active {
+		for code := range strings.FieldsSeq(codes) {
+			if c, err := commerce.ParseCurrency(code); err != nil || c.Digits() != digits {
+				t.Errorf("%s has %d decimal places, %v, want %d", code, c.Digits(), err, digits)
+			}
+		}
+	}
+	for code := range strings.FieldsSeq("ANG BGN HRK SLL MRO STD VEF VEB ZWL ZWR CUC BYR LTL LVL EEK SKK DEM FRF TRL ROL XXX XTS XAU XAG XPT XPD XDR XBA XSU XUA USS") {
+		_, err := commerce.ParseCurrency(code)
+		checkInvalidError(t, err, "not a currency")
+	}
+}
+
 func TestTimesAndPlus(t *testing.T) {
 	three, err := money(t, "4.99", "USD").Times(3)
 	if err != nil || three != money(t, "14.97", "USD") {

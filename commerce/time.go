@@ -1,6 +1,9 @@
 package commerce
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // TimeRange is a time range that includes From and excludes To. If From is zero, the range has no
 // start. If To is zero, the range has no end. If all times are in UTC, the operator == compares
@@ -13,6 +16,23 @@ func (r TimeRange) Validate() error {
 		return NewInvalidError("is an invalid range: \"from\" must not be after \"to\"")
 	}
 	return nil
+}
+
+// ParseDateTime parses a time in RFC 3339 format and returns it in UTC. As in RFC 3339, the letters
+// T and Z may be in lower case, and the decimal separator is a period.
+//
+// ParseDateTime returns an InvalidError if s has another form.
+func ParseDateTime(s string) (time.Time, error) {
+	upper := strings.NewReplacer("t", "T", "z", "Z").Replace(s)
+	t, err := time.Parse(time.RFC3339, upper)
+	// time.Parse also accepts a comma, an hour with one digit, and an offset of 24 hours or more.
+	if err == nil && !strings.HasSuffix(upper, "Z") {
+		_, err = time.Parse("15:04", upper[len(upper)-len("15:04"):])
+	}
+	if err != nil || strings.Contains(s, ",") || upper[len("2026-02-01T09")] != ':' {
+		return time.Time{}, NewInvalidError("is %q: use a time of the form 2026-02-01T09:30:00Z", excerpt(s))
+	}
+	return t.UTC(), nil
 }
 
 // Date is a calendar day in the form 2026-02-01. The operators < and > compare dates correctly. The

@@ -27,6 +27,19 @@ func TestDateRangeCheck(t *testing.T) {
 	checkInvalidError(t, commerce.DateRange{From: "2026-02-02", To: "2026-02-01"}.Validate(), `"from" must not be after "to"`)
 }
 
+func TestParseDateTime(t *testing.T) {
+	want := time.Date(2026, 2, 1, 10, 0, 0, 500e6, time.UTC)
+	for _, s := range []string{"2026-02-01T10:00:00.5Z", "2026-02-01t10:00:00.500z", "2026-02-01T12:00:00.5+02:00", "2026-02-01t05:30:00.5-04:30"} {
+		if at, err := commerce.ParseDateTime(s); err != nil || at != want {
+			t.Errorf("ParseDateTime(%q) = %v, %v", s, at, err)
+		}
+	}
+	for _, s := range []string{"", "2026-02-01", "2026-02-01T10:00:00,5Z", "2026-02-01 10:00:00Z", "2026-02-01T1:00:00Z", "2026-02-01T10:00:00", "2026-02-01T10:00:00+24:00", "2026-02-01T24:00:00Z", "2026-02-30T10:00:00Z"} {
+		_, err := commerce.ParseDateTime(s)
+		checkInvalidError(t, err, "2026-02-01T09:30:00Z")
+	}
+}
+
 func TestParseDate(t *testing.T) {
 	for _, s := range []string{"2026-02-01", "2024-02-29", "9999-12-31"} {
 		if d, err := commerce.ParseDate(s); err != nil || d != commerce.Date(s) {

@@ -38,8 +38,8 @@ type Page[T any] struct {
 	// nil. ItemPositions returns the positions in both cases.
 	Positions []string
 	// HasNext reports whether records follow the page, and HasPrevious whether records precede the
-	// page. PageRequest.DetectMore can make one of them exact. The other one only reports whether the
-	// request had a position Before (HasNext) or After (HasPrevious).
+	// page. HasNext is true if the request had a position Before, and HasPrevious is true if it had a
+	// position After. Otherwise, PageRequest.DetectMore can make one of them exact.
 	HasNext, HasPrevious bool
 	// position returns the position of an item. It is set only if Positions is nil.
 	position func(T) string
@@ -65,13 +65,21 @@ func newPage[T any](page PageRequest, items []T, positions []string) Page[T] {
 	if more {
 		items, positions = items[:page.Limit], positions[:page.Limit]
 	}
-	s := Page[T]{Items: items, Positions: positions, HasNext: more, HasPrevious: page.After != ""}
+	s := Page[T]{Items: items, Positions: positions}
+	s.HasNext, s.HasPrevious = page.flags(more)
 	if page.FromEnd {
 		slices.Reverse(s.Items)
 		slices.Reverse(s.Positions)
-		s.HasNext, s.HasPrevious = page.Before != "", more
 	}
 	return s
+}
+
+// flags returns the values of Page.HasNext and Page.HasPrevious. more reports whether the range
+// between After and Before has more records than the page.
+func (p PageRequest) flags(more bool) (hasNext, hasPrevious bool) {
+	// After and Before are the positions of records, so each of them means that there is a record
+	// outside of the range.
+	return p.Before != "" || more && !p.FromEnd, p.After != "" || more && p.FromEnd
 }
 
 // PageOfList returns a page of a complete list in memory. It is the page that a Query would return.
@@ -108,10 +116,12 @@ func cutPage[I, T any](all []T, position func(*T) string, page PageRequest) ([]T
 	}
 	more := page.DetectMore && len(all) > page.Limit
 	size := min(len(all), page.Limit)
+	var flags Page[I]
+	flags.HasNext, flags.HasPrevious = page.flags(more)
 	if page.FromEnd {
-		return all[len(all)-size:], Page[I]{HasNext: page.Before != "", HasPrevious: more}
+		return all[len(all)-size:], flags
 	}
-	return all[:size:size], Page[I]{HasNext: more, HasPrevious: page.After != ""}
+	return all[:size:size], flags
 }
 
 // narrow returns the part of the range b that is between After and Before. direction is the order

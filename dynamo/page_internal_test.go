@@ -104,7 +104,8 @@ func TestPageOfMatchesQuery(t *testing.T) {
 		if !slices.Equal(values.ItemPositions(), want) || values.HasNext != got.HasNext || values.HasPrevious != got.HasPrevious {
 			t.Fatalf("PageOfValues(%q, %+v) = %q, want %q", all, page, values.ItemPositions(), want)
 		}
-		if more := len(within) > page.Limit; page.DetectMore && more != map[bool]bool{false: got.HasNext, true: got.HasPrevious}[page.FromEnd] {
+		more := len(within) > page.Limit || !page.FromEnd && page.Before != "" || page.FromEnd && page.After != ""
+		if page.DetectMore && more != map[bool]bool{false: got.HasNext, true: got.HasPrevious}[page.FromEnd] {
 			t.Fatalf("PageOf(%q, %+v) has HasNext %v and HasPrevious %v", all, page, got.HasNext, got.HasPrevious)
 		}
 	})
@@ -179,4 +180,46 @@ func TestRoundTripsOnlyRise(t *testing.T) {
 	if got := trace.SpanFromContext(span.Fork(ctx)).LastRoundTrip(); got != 3 {
 		t.Errorf("the round trip of a fork is %d, want 3", got)
 	}
+}
+
+// The flags of a page are true exactly if the list has records before or after the page, wherever
+// its cursors are.
+func TestFlagsOfPages(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		all := strings.Split("abcdefgh"[:rapid.IntRange(1, 8).Draw(t, "length")], "")
+		cursor := rapid.SampledFrom(append([]string{""}, all...))
+		page := PageRequest{Limit: rapid.IntRange(1, 9).Draw(t, "limit"), FromEnd: rapid.Bool().Draw(t, "from end"), After: cursor.Draw(t, "after"), Before: cursor.Draw(t, "before"), DetectMore: true}
+		if page.After != "" && page.Before != "" && page.After >= page.Before {
+			return // no record can be in the page
+		}
+		first, end := 0, len(all)
+		if page.After != "" {
+			first = slices.Index(all, page.After) + 1
+		}
+		if page.Before != "" {
+			end = slices.Index(all, page.Before)
+		}
+		inRange := slices.Clone(all[first:end])
+		if page.FromEnd {
+			first = max(first, end-page.Limit)
+		} else {
+			end = min(end, first+page.Limit)
+		}
+		hasNext, hasPrevious := end < len(all), first > 0
+		if page.FromEnd && page.Before == "" {
+			hasNext = false
+		}
+		read := slices.Clone(inRange)
+		if page.FromEnd {
+			slices.Reverse(read)
+		}
+		read = read[:min(len(read), page.fetchLimit())]
+		for what, got := range map[string]Page[string]{
+			"cut from a list": PageOfList(all, func(s string) string { return s }, page), "read": newPage(page, read, slices.Clone(read)),
+		} {
+			if !slices.Equal(got.Items, all[first:end]) || got.HasNext != hasNext || got.HasPrevious != hasPrevious {
+				t.Fatalf("%s, the page %+v of %q is %q with %v and %v, want %q with %v and %v", what, page, all, got.Items, got.HasNext, got.HasPrevious, all[first:end], hasNext, hasPrevious)
+			}
+		}
+	})
 }

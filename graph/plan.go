@@ -343,7 +343,7 @@ func (p plan) planRootFields(ctx context.Context, root *operation.SelectionSet) 
 		switch {
 		case p.rootRecord(f, &referenced):
 		case f.Name == "customerByEmail":
-			if email, err := commerce.ParseEmail(argumentsOf[queryCustomerByEmailArguments](p, f).email); err == nil {
+			if email, err := commerce.EmailKey(argumentsOf[queryCustomerByEmailArguments](p, f).email); err == nil {
 				emails.add(email, f.Path, f.Records)
 			}
 		case f.Name == "orderItem":

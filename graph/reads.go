@@ -77,7 +77,7 @@ func reference[ID ~string, T any](ctx context.Context, p *model.LookupPattern[ID
 }
 
 func (r *Resolver) customerByEmail(ctx context.Context, email string) (*commerce.Customer, error) {
-	address, err := commerce.ParseEmail(email)
+	address, err := commerce.EmailKey(email)
 	if err != nil {
 		return nil, nil // no customer can have this address
 	}

@@ -116,8 +116,8 @@ func (m Mutations) UpdateCustomer(ctx context.Context, caller Caller, cmd commer
 // Errors: commerce.EmailTaken.
 func (c *change) moveEmailClaim(before string, after commerce.Customer) error {
 	// If other software wrote an invalid email address, there is no claim for it.
-	oldEmail, _ := commerce.ParseEmail(before)
-	newEmail, err := commerce.ParseEmail(after.Email)
+	oldEmail, _ := commerce.EmailKey(before)
+	newEmail, err := commerce.EmailKey(after.Email)
 	if err != nil {
 		return err
 	}

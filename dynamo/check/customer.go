@@ -145,7 +145,7 @@ func (v *customerVerifier) emailClaimKey(t *table.Table) model.Keys {
 	if decoded == nil {
 		decoded = v.standIn(t)
 	}
-	email, err := commerce.ParseEmail(decoded.Email)
+	email, err := commerce.EmailKey(decoded.Email)
 	if err != nil {
 		return model.Keys{}
 	}
@@ -283,13 +283,13 @@ func (v *customerVerifier) uncertainty(*repair.Diagnosis) string {
 func (v *customerVerifier) hasMainRecord() bool { return v.record() != nil }
 
 func hasValidEmail(customer model.Record) bool {
-	_, err := commerce.ParseEmail(model.TextOf(customer, "email"))
+	_, err := commerce.EmailKey(model.TextOf(customer, "email"))
 	return err == nil
 }
 
-// hasEmail reports whether a record has the address email, in the form from commerce.ParseEmail.
+// hasEmail reports whether a record has the address email, in the form from commerce.EmailKey.
 func hasEmail(customer model.Record, email string) bool {
-	parsed, err := commerce.ParseEmail(model.TextOf(customer, "email"))
+	parsed, err := commerce.EmailKey(model.TextOf(customer, "email"))
 	return err == nil && parsed == email
 }
 

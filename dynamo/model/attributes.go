@@ -207,6 +207,14 @@ func indexedTextAttribute[S ~string](a *attributeVisitor, name string, v *S, mos
 	putText(a, name, v, most, p)
 }
 
+// normalizedAttribute is the part of a declaration that normalizes a text by which clients search.
+// Keys are built from this form, even if other software or an older version stored another form.
+func normalizedAttribute(a *attributeVisitor, v *string) {
+	if a.mode == modeReading {
+		*v = commerce.NormalizeName(*v)
+	}
+}
+
 func putText[S ~string](a *attributeVisitor, name string, v *S, most int, p presence) {
 	switch a.mode {
 	case modeWriting:

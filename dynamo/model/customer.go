@@ -9,7 +9,7 @@ import (
 // CustomerRecords returns the customer's own record, the email claim (which reserves the email
 // address), and the edges (copies with other index keys), in this order.
 func CustomerRecords(b *KeyBuilder, c commerce.Customer) []Record {
-	email, err := commerce.ParseEmail(c.Email)
+	email, err := commerce.EmailKey(c.Email)
 	if err != nil && b.Err == nil {
 		b.Err = commerce.ErrorWithArgument("email", err)
 	}
@@ -17,7 +17,7 @@ func CustomerRecords(b *KeyBuilder, c commerce.Customer) []Record {
 }
 
 // EmailClaimRecord returns the record that reserves an email address for one customer. email must
-// have the form that commerce.ParseEmail returns.
+// have the form that commerce.EmailKey returns.
 func EmailClaimRecord(b *KeyBuilder, email string, id commerce.CustomerID) Record {
 	return EmailClaim.Key(b, email).Attributes().Merge(Record{"entity": Str(EntityEmailClaim.Name), "customerId": Str(string(id))})
 }

@@ -5,8 +5,10 @@ import "github.com/ordergraph/ordergraph/commerce"
 func employeeAttributes(a *attributeVisitor, e *commerce.Employee) {
 	textAttribute(a, AttrEmployeeID, &e.ID, commerce.MaxIDLength)
 	textAttribute(a, "name", &e.Name, commerce.MaxName)
+	normalizedAttribute(a, &e.Name)
 	a.texts("phoneNumbers", &e.PhoneNumbers, commerce.MaxPhoneNumbers, commerce.MaxPhoneNumberLength)
 	textAttribute(a, "jobTitle", &e.JobTitle, commerce.MaxName)
+	normalizedAttribute(a, &e.JobTitle)
 	parsedTextAttribute(a, "hireDate", &e.HireDate, commerce.ParseDate, "2026-01-01")
 	indexedTextAttribute(a, "warehouseId", &e.WarehouseID, commerce.MaxIDLength, &EntityEmployeeWarehouse, presenceOptional)
 	a.version(&e.Version)

@@ -27,7 +27,7 @@ func MaxRecordSizes() map[string]int {
 			sizes[e.Name] += commerce.MaxFoldedName - commerce.MaxName
 		}
 	}
-	// Normalization of an address (commerce.ParseEmail) can triple its length.
+	// Normalization of an address (commerce.EmailKey) can triple its length.
 	sizes[EntityEmailClaim.Name] += 2 * commerce.MaxEmail
 	// An idempotency record contains the idempotency key, the caller, a hash of the command and the
 	// result of the mutation. The largest possible result is an order.

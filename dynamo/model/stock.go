@@ -6,6 +6,7 @@ func productAttributes(a *attributeVisitor, p *commerce.Product) {
 	textAttribute(a, "sku", &p.SKU, commerce.MaxIDLength)
 	textAttribute(a, "name", &p.Name, commerce.MaxName)
 	indexedTextAttribute(a, AttrCategory, &p.Category, commerce.MaxName, &EntityProduct, presenceLenient)
+	normalizedAttribute(a, &p.Category)
 	a.currencyAttribute(&p.UnitPrice)
 	a.amount("unitPrice", &p.UnitPrice, commerce.MaxPriceDigits)
 	a.number(AttrTotalInventory, &p.TotalInventory)

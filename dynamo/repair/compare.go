@@ -150,13 +150,17 @@ func isZeroValue(v types.AttributeValue) bool {
 	return false
 }
 
-// sameAttribute is like equivalent, with two exceptions. It compares createdAt and updatedAt only
-// to the millisecond, and it ignores the order of an item list. expected is the record that
-// contains want.
+// sameAttribute is like equivalent, with three exceptions. It compares createdAt and updatedAt only
+// to the millisecond, names only in normalized form, and it ignores the order of an item list.
+// expected is the record that contains want.
 func sameAttribute(c commerce.Currency, name string, have, want types.AttributeValue, expected model.Record) bool {
 	switch name {
 	case "createdAt", "updatedAt":
 		if sameTime(have, want) {
+			return true
+		}
+	case "name", "jobTitle", model.AttrCategory:
+		if s, ok := have.(*types.AttributeValueMemberS); ok && model.EqualsText(want, commerce.NormalizeName(s.Value)) {
 			return true
 		}
 	case "items":

@@ -116,10 +116,7 @@ func parseJobTitle(s string) (string, error) { return parseSortableName(s) }
 
 func parseCategory(s string) (string, error) { return parseSortableName(s) }
 
-func parseEmail(s string) (string, error) {
-	_, err := commerce.ParseEmail(s)
-	return s, err
-}
+func parseEmail(s string) (string, error) { return commerce.ParseEmail(s) }
 
 func parseNote(s string) (string, error) { return parseOptionalText(s, commerce.MaxNote) }
 
@@ -144,10 +141,11 @@ func parsePhoneNumbers(c *Validator, numbers []string) []string {
 		c.reject(commerce.NewInvalidInput(commerce.FieldPath("phoneNumbers"), "has %d phone numbers: use at most %d", len(numbers), commerce.MaxPhoneNumbers))
 		return nil
 	}
+	parsed := make([]string, len(numbers))
 	for i, number := range numbers {
-		parseValue(c, func(s string) (string, error) { return commerce.ParseName(s, commerce.MaxPhoneNumberLength) }, number, "phoneNumbers", strconv.Itoa(i))
+		parsed[i] = parseValue(c, func(s string) (string, error) { return commerce.ParseName(s, commerce.MaxPhoneNumberLength) }, number, "phoneNumbers", strconv.Itoa(i))
 	}
-	return numbers
+	return parsed
 }
 
 func parseShippingAddress(c *Validator, in *AddressInput) commerce.Address {

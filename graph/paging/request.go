@@ -87,10 +87,11 @@ func (q *Request) reject(argument string, err error) {
 	}
 }
 
-// FilterPartition limits the list to one partition, such as the products of a category. If
-// commerce.ParseSearchText rejects the text, no record can match, so the list is empty.
+// FilterPartition limits the list to one partition, such as the products of a category. It
+// normalizes the text like names. If commerce.ParseSearchText rejects the text, no record can match,
+// so the list is empty.
 func (q *Request) FilterPartition(text string) {
-	text, err := commerce.ParseSearchText(text, maxFilterBytes)
+	text, err := commerce.ParseSearchText(commerce.NormalizeName(text), maxFilterBytes)
 	if err != nil {
 		q.empty = true
 	}

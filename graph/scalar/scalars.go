@@ -27,10 +27,7 @@ func MarshalDateTime(t time.Time) graphql.Marshaler {
 // UnmarshalDateTime converts a string in RFC 3339 format to a time. null becomes the zero time. All
 // other values cause a commerce.InvalidError.
 func UnmarshalDateTime(v any) (time.Time, error) {
-	return unmarshalTime(v, "a date with a time", "2026-02-01T09:30:00Z", func(s string) (time.Time, error) {
-		t, err := time.Parse(time.RFC3339Nano, s)
-		return t.UTC(), err
-	})
+	return unmarshalTime(v, "a date with a time", "2026-02-01T09:30:00Z", commerce.ParseDateTime)
 }
 
 // unmarshalTime parses a date or a time. noun and form appear in error messages. noun must not be

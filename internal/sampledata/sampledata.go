@@ -106,7 +106,7 @@ func (p *validator) currency(location, currency string) commerce.Currency {
 }
 
 func (p *validator) money(location, amount string, c commerce.Currency) commerce.Money {
-	m, err := commerce.ParseMoney(amount, c)
+	m, err := commerce.ParsePrice(amount, c)
 	p.recordError(location+".unitPrice", err)
 	return m
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/oklog/ulid/v2"
+	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/ordergraph/ordergraph/dynamo"
@@ -339,7 +340,7 @@ func fillTemplate(e *model.Entity, t model.KeyTemplate, r Record) string {
 			value = fmt.Sprintf("%019d", r.Int(e.AttributeForPlaceholder(name)))
 		}
 		if name == "foldedName" {
-			value = strings.NewReplacer(" ", "-", "!", "-", `"`, "-", "#", "-").Replace(norm.NFC.String(strings.ToLower(value)))
+			value = strings.NewReplacer(" ", "-", "!", "-", `"`, "-", "#", "-").Replace(norm.NFC.String(cases.Fold().String(value)))
 		}
 		text = strings.Replace(text, "{"+name+"}", value, 1)
 	}
