@@ -229,6 +229,18 @@ func (e *Executor) Charge(ctx context.Context, bytes int) (paid int, refused *Re
 	return paid, nil
 }
 
+// ChargeMessages takes points from the client for messages that it has sent on a WebSocket. It waits
+// until the client has the points. If ctx ends first, it returns the error of ctx.
+func (e *Executor) ChargeMessages(ctx context.Context, points int) error {
+	return e.callerLimiter(ctx).Pace(ctx, e.resolver.principal(ctx).ID, points)
+}
+
+// RequestCost returns the number of points that Charge takes for a request of the given size. It is
+// the value of Request.ChargedPoints if ChargeMessages has charged the request.
+func (e *Executor) RequestCost(ctx context.Context, bytes int) int {
+	return e.callerLimiter(ctx).RequestCost(bytes / operation.BytesPerPoint)
+}
+
 // callerLimiter returns the rate limiter that contains the caller's points.
 func (e *Executor) callerLimiter(ctx context.Context) *rate.Limiter {
 	if e.resolver.principal(ctx).Role == commerce.RoleAnonymous {

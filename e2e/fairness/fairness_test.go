@@ -48,6 +48,9 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	if name := os.Getenv("ATTACK_FLOOD"); name != "" {
+		runFlood(floods[name])
+	}
 	if pool := os.Getenv("ATTACK_POOL"); pool != "" {
 		id, err := strconv.Atoi(pool)
 		if err != nil {
@@ -73,9 +76,13 @@ func TestAttacksOnPools(t *testing.T) {
 		if !longtest.Enabled() && !slices.Contains(defaultPools, admission.PoolID(id)) {
 			continue
 		}
-		t.Run(pool.Name, func(t *testing.T) { newVictim(t, a.sizes).measureAttack(t, admission.PoolID(id), false) })
+		t.Run(pool.Name, func(t *testing.T) {
+			newVictim(t, a.sizes, dynamoDBLatency).measureAttack(t, admission.PoolID(id), false)
+		})
 		if a.anonymous {
-			t.Run(pool.Name+" by anonymous callers", func(t *testing.T) { newVictim(t, a.sizes).measureAttack(t, admission.PoolID(id), true) })
+			t.Run(pool.Name+" by anonymous callers", func(t *testing.T) {
+				newVictim(t, a.sizes, dynamoDBLatency).measureAttack(t, admission.PoolID(id), true)
+			})
 		}
 	}
 }
@@ -89,8 +96,9 @@ type victim struct {
 	serial  int
 }
 
-// newVictim starts a server with pools of the given sizes.
-func newVictim(t *testing.T, sizes admission.Sizes) *victim {
+// newVictim starts a server with pools of the given sizes. latency is the response time of its
+// store.
+func newVictim(t *testing.T, sizes admission.Sizes, latency time.Duration) *victim {
 	t.Helper()
 	v := &victim{pools: admission.New(sizes), key: authtest.NewKey(t, "key", "ES512"), client: &http.Client{Timeout: 20 * time.Second}}
 	t.Cleanup(v.client.CloseIdleConnections)
@@ -106,7 +114,7 @@ func newVictim(t *testing.T, sizes admission.Sizes) *victim {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := embedded.New().Client(func(o *dynamodb.Options) { o.HTTPClient = delayed{o.HTTPClient} })
+	db := embedded.New().Client(func(o *dynamodb.Options) { o.HTTPClient = delayed{o.HTTPClient, latency} })
 	store := storetest.NewTable(t, db, dynamo.Options{Table: storetest.TableName()})
 	storetest.LoadDataset(t, store, workload.Fixture{Customers: 3, Products: 10, Warehouses: 1, Employees: 1, Stock: 1_000_000}.Dataset(t))
 	opts := server.Options{
@@ -138,13 +146,16 @@ func newVictim(t *testing.T, sizes admission.Sizes) *victim {
 
 // delayed makes requests take as long as DynamoDB's usual response time. The embedded store alone
 // responds so fast that no attack fills the pool of requests.
-type delayed struct{ next dynamodb.HTTPClient }
+type delayed struct {
+	next    dynamodb.HTTPClient
+	latency time.Duration
+}
 
 const dynamoDBLatency = 5 * time.Millisecond
 
 func (d delayed) Do(r *http.Request) (*http.Response, error) {
 	select {
-	case <-time.After(dynamoDBLatency):
+	case <-time.After(d.latency):
 		return d.next.Do(r)
 	case <-r.Context().Done():
 		return nil, r.Context().Err()

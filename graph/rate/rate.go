@@ -63,12 +63,15 @@ type bucket struct {
 	// balance is the number of units in the bucket at the time updatedAt. It is never negative and
 	// never exceeds the capacity.
 	balance int64
-	// updatedAt is the time of the last update of balance.
+	// messages is the number of units that Pace can take at the time updatedAt, if balance is not
+	// lower. It never exceeds Limiter.messageCapacity.
+	messages int64
+	// updatedAt is the time of the last update of balance and messages.
 	updatedAt time.Time
-	// turn is a semaphore that lets only one subscription event of the principal sleep until the
-	// bucket has enough points. Other events wait for the semaphore. Until an event has to wait, turn
-	// is nil.
-	turn chan struct{}
+	// eventTurn is a semaphore that lets only one subscription event of the principal sleep until the
+	// bucket has enough points. Other events wait for the semaphore. Until an event has to wait,
+	// eventTurn is nil. messageTurn is the same for calls of Pace.
+	eventTurn, messageTurn chan struct{}
 }
 
 // NewLimiter returns a Limiter with the given options. If Burst is 0, it returns nil.
@@ -104,22 +107,35 @@ func (r *Limiter) withBucket(principal string, do func(*bucket)) {
 	now := r.Now()
 	b, ok := r.buckets.Get(principal)
 	if !ok {
-		b = &bucket{balance: r.capacity(), updatedAt: now}
+		b = &bucket{balance: r.capacity(), messages: r.messageCapacity(), updatedAt: now}
 		r.buckets.Add(principal, b)
 	}
 	if since := now.Sub(b.updatedAt); since > 0 { // since is negative if the clock was set back
-		if missing := r.capacity() - b.balance; int64(since) > missing/int64(r.Restore) {
-			b.balance = r.capacity()
-		} else {
-			b.balance += int64(since) * int64(r.Restore)
-		}
+		b.balance, b.messages = r.restored(b.balance, r.capacity(), since), r.restored(b.messages, r.messageCapacity(), since)
 		b.updatedAt = now
 	}
 	do(b)
 }
 
+// restored returns a number of units after the bucket has regained units for some time.
+func (r *Limiter) restored(units, capacity int64, since time.Duration) int64 {
+	if missing := capacity - units; int64(since) > missing/int64(r.Restore) {
+		return capacity
+	}
+	return units + int64(since)*int64(r.Restore)
+}
+
 // capacity returns the capacity of a bucket in units.
 func (r *Limiter) capacity() int64 { return int64(r.Burst) * unitsPerPoint }
+
+// minMessageBurst is the minimum number of points that Pace can take at once.
+const minMessageBurst = 100
+
+// messageBurst returns the number of points that Pace can take at once: the points that a bucket
+// regains in a second, but at least minMessageBurst, and at most Burst.
+func (r *Limiter) messageBurst() int { return min(max(r.Restore, minMessageBurst), r.Burst) }
+
+func (r *Limiter) messageCapacity() int64 { return int64(r.messageBurst()) * unitsPerPoint }
 
 // Take takes points from a principal's bucket. If there are too few, Take takes none, and ok is
 // false. A retry must pay the points in paid again, so wait is the time until the bucket contains
@@ -153,14 +169,14 @@ func (r *Limiter) refund(principal string, points int) {
 	r.withBucket(principal, func(b *bucket) { b.balance = min(b.balance+int64(points)*unitsPerPoint, r.capacity()) })
 }
 
-// waitSemaphore returns the semaphore for the subscription events of a principal that wait for
-// points.
-func (r *Limiter) waitSemaphore(principal string) (turn chan struct{}) {
+// waitSemaphore returns a semaphore of a principal's bucket. field returns the semaphore's field.
+func (r *Limiter) waitSemaphore(principal string, field func(*bucket) *chan struct{}) (turn chan struct{}) {
 	r.withBucket(principal, func(b *bucket) {
-		if b.turn == nil {
-			b.turn = make(chan struct{}, 1)
+		semaphore := field(b)
+		if *semaphore == nil {
+			*semaphore = make(chan struct{}, 1)
 		}
-		turn = b.turn
+		turn = *semaphore
 	})
 	return turn
 }

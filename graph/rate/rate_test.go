@@ -2,6 +2,7 @@ package rate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/big"
 	"sync"
@@ -238,4 +239,51 @@ func TestEventsWaitForPoints(t *testing.T) {
 	}
 	// The real clock's sleep ends with the context.
 	sleep(ctx, time.Hour)
+}
+
+// Messages of a principal can spend the points of a second at once, and then those that the bucket
+// regains. They also wait if the balance is too low.
+func TestPace(t *testing.T) {
+	var clock manualClock
+	r := NewLimiter(clock.options(10_000, 200))
+	began := clock.Now()
+	pace := func(points int, want time.Duration) {
+		t.Helper()
+		if err := r.Pace(t.Context(), "a", points); err != nil {
+			t.Fatal(err)
+		}
+		if took := clock.Now().Sub(began); took != want {
+			t.Errorf("%d points after %v, want %v", points, took, want)
+		}
+	}
+	pace(200, 0)
+	pace(1, 5*time.Millisecond)
+	pace(999, 5*time.Second)
+	if got := r.Available("a"); got != 10_000-1200+1000 {
+		t.Errorf("%d points are left", got)
+	}
+	clock.advance(time.Hour)
+	began = clock.Now()
+	pace(200, 0)
+	if _, ok := r.Take("a", 9800, 0); !ok {
+		t.Fatal("the balance is lower than 9800")
+	}
+	clock.advance(time.Second)
+	pace(200, time.Second)
+	r.Deduct("a", 10_000)
+	if got := r.Available("a"); got != 0 {
+		t.Errorf("%d points are left", got)
+	}
+	pace(10, time.Second+50*time.Millisecond)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if err := r.Pace(ended, "a", 10); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end of the context: %v", err)
+	}
+	if err := r.Pace(ended, "b", 10); err != nil {
+		t.Errorf("with enough points, the end of the context does not matter: %v", err)
+	}
+	if err := (*Limiter)(nil).Pace(ended, "a", 10); err != nil {
+		t.Errorf("without rate limits: %v", err)
+	}
 }

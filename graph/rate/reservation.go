@@ -17,16 +17,20 @@ import (
 // amount.
 const MinRequestCost = 1
 
-// Charge takes MinRequestCost+more points, but at most the capacity of the bucket, and returns
-// their number in paid. If the bucket has fewer points, Charge takes none, and wait is the time
-// until it has enough.
+// Charge takes RequestCost(more) points, and returns their number in paid. If the bucket has fewer
+// points, Charge takes none, and wait is the time until it has enough.
 func (r *Limiter) Charge(principal string, more int) (paid int, wait time.Duration) {
-	if r == nil {
-		return 0, 0
-	}
-	paid = min(MinRequestCost+more, r.Burst)
+	paid = r.RequestCost(more)
 	wait, _ = r.Take(principal, paid, 0)
 	return paid, wait
+}
+
+// RequestCost returns MinRequestCost+more points, but at most the capacity of a bucket.
+func (r *Limiter) RequestCost(more int) int {
+	if r == nil {
+		return 0
+	}
+	return min(MinRequestCost+more, r.Burst)
 }
 
 // Reservation holds the points for the maximum cost of one execution. Settle refunds the unused
@@ -54,29 +58,71 @@ func (r *Limiter) Reserve(principal string, cost, paid int) (reservation *Reserv
 
 // Wait waits for the points of one subscription event and reserves them. If ctx ends, Wait returns
 // the error of ctx.
-func (r *Limiter) Wait(ctx context.Context, principal string, cost int) (*Reservation, error) {
+func (r *Limiter) Wait(ctx context.Context, principal string, cost int) (p *Reservation, err error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	if p, wait := r.Reserve(principal, cost, 0); wait == 0 {
-		return p, nil
+	err = r.waitFor(ctx, principal, func(b *bucket) *chan struct{} { return &b.eventTurn }, func() (wait time.Duration) {
+		p, wait = r.Reserve(principal, cost, 0)
+		return wait
+	})
+	return p, err
+}
+
+// Pace takes points for messages that a principal has sent on a WebSocket. It waits until the bucket
+// has the points. However high the balance is, Pace takes only the points of about one second at
+// once, and then those that the bucket regains. So a client with many WebSockets cannot keep the
+// processors busy. If ctx ends while Pace waits, Pace returns the error of ctx.
+func (r *Limiter) Pace(ctx context.Context, principal string, points int) error {
+	if r == nil {
+		return nil
 	}
-	// Without the semaphore, thousands of events could wake up and compete for the same points.
-	turn := r.waitSemaphore(principal)
+	for points > 0 {
+		part := min(points, r.messageBurst())
+		err := r.waitFor(ctx, principal, func(b *bucket) *chan struct{} { return &b.messageTurn }, func() time.Duration { return r.takeForMessages(principal, part) })
+		if err != nil {
+			return err
+		}
+		points -= part
+	}
+	return nil
+}
+
+// takeForMessages takes points for Pace. If the bucket has too few, takeForMessages takes none, and
+// returns the time until the bucket has enough.
+func (r *Limiter) takeForMessages(principal string, points int) (wait time.Duration) {
+	r.withBucket(principal, func(b *bucket) {
+		requested := int64(points) * unitsPerPoint
+		if missing := requested - min(b.balance, b.messages); missing > 0 {
+			wait = time.Duration((missing + int64(r.Restore) - 1) / int64(r.Restore))
+			return
+		}
+		b.balance, b.messages = b.balance-requested, b.messages-requested
+	})
+	return wait
+}
+
+// waitFor calls take until it returns 0, and sleeps for the returned time after each other call.
+func (r *Limiter) waitFor(ctx context.Context, principal string, field func(*bucket) *chan struct{}, take func() time.Duration) error {
+	if take() == 0 {
+		return nil
+	}
+	// Without the semaphore, thousands of goroutines could wake up and compete for the same points.
+	turn := r.waitSemaphore(principal, field)
 	select {
 	case turn <- struct{}{}:
 		defer func() { <-turn }()
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return ctx.Err()
 	}
 	for ctx.Err() == nil {
-		p, wait := r.Reserve(principal, cost, 0)
+		wait := take()
 		if wait == 0 {
-			return p, nil
+			return nil
 		}
 		r.Sleep(ctx, wait)
 	}
-	return nil, ctx.Err()
+	return ctx.Err()
 }
 
 // Settle refunds unspent points, or takes points that were spent beyond the reservation. If

@@ -144,6 +144,19 @@ func (p *Pool) Acquire(ctx context.Context, c Caller, n int) error {
 	return ctx.Err()
 }
 
+// FreePart returns how much of the capacity that callers like c can use together is free, from 0 to
+// 1.
+func (p *Pool) FreePart(c Caller) float64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	size, free := p.size, p.size-p.used
+	if c.Anonymous {
+		size = max(1, p.size/anonymousDivisor)
+		free = min(free, size-p.usedByAnonymous)
+	}
+	return max(0, float64(free)/float64(size))
+}
+
 // Used returns the capacity that all callers use together.
 func (p *Pool) Used() int {
 	p.mu.Lock()

@@ -393,7 +393,7 @@ func newLog(cfg config.Config, env Environment) *slog.Logger {
 // newHandler returns the HTTP handler and the options of a server. To get these options, it adds
 // the settings in cfg to serving. The handler refreshes the JWKS until ctx ends.
 func newHandler(ctx context.Context, cfg config.Config, serving server.Options, m *metrics, env Environment) (http.Handler, server.Options, error) {
-	serving.Origins, serving.Hosts, serving.Limits, serving.Weights = cfg.Origins, cfg.Hosts, cfg.ServerLimits, cfg.ShareWeights
+	serving.Origins, serving.Hosts, serving.Proxies, serving.Limits, serving.Weights = cfg.Origins, cfg.Hosts, cfg.Proxies, cfg.ServerLimits, cfg.ShareWeights
 	opts := &serving.Graph
 	opts.Cursors, opts.Limits, opts.Rates, opts.NoIntrospection = paging.NewCursorSigner(cfg.CursorKey), cfg.Limits, cfg.Rates, !cfg.Introspection
 	var err error

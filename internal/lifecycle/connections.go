@@ -19,6 +19,8 @@ type connectionTracker struct {
 	// authenticated reports whether the server authenticates requests. If it is false, a connection
 	// always belongs to the network address of its client.
 	authenticated bool
+	// trustedProxy is Options.TrustedProxy.
+	trustedProxy func(remote string) bool
 
 	mu   sync.Mutex
 	open int
@@ -34,8 +36,8 @@ type connectionTracker struct {
 	byOwner map[string]*list.List
 }
 
-func newConnectionTracker(pool *admission.Pool, authenticated bool) *connectionTracker {
-	return &connectionTracker{pool: pool, authenticated: authenticated, byOwner: map[string]*list.List{}}
+func newConnectionTracker(pool *admission.Pool, authenticated bool, trustedProxy func(remote string) bool) *connectionTracker {
+	return &connectionTracker{pool: pool, authenticated: authenticated, trustedProxy: trustedProxy, byOwner: map[string]*list.List{}}
 }
 
 // wait waits until all connections are closed. The listener must be closed before the call. If ctx
@@ -75,7 +77,8 @@ func (c *connectionTracker) closeAll() {
 // admit adds a new connection to the pool. If the pool is exhausted, admit first evicts another
 // connection. If it cannot evict a connection, admit returns nil.
 func (c *connectionTracker) admit(conn net.Conn) *connection {
-	caller := admission.Caller{Key: "address/" + admission.Network(conn.RemoteAddr().String()), Anonymous: c.authenticated}
+	remote := conn.RemoteAddr().String()
+	caller := admission.Caller{Key: "address/" + admission.Network(remote), Anonymous: c.authenticated && (c.trustedProxy == nil || !c.trustedProxy(remote))}
 	for c.pool.TryAcquire(caller, 1) != nil {
 		other := c.connectionToEvict()
 		if other == nil {
@@ -158,7 +161,8 @@ func (c *connectionTracker) removeLocked(conn *connection) {
 }
 
 // trackRequests records which connections serve a request. If the caller exceeds its share of
-// connections or the server is shutting down, the connection is closed after the response.
+// connections, has sent maxUncharged requests on the connection, or the server is shutting down, the
+// connection is closed after the response.
 func (c *connectionTracker) trackRequests(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn, ok := r.Context().Value(connectionContextKey{}).(*connection)
@@ -187,8 +191,10 @@ type connection struct {
 	// serving reports whether a request is in progress on the connection. It stays true after the
 	// connection has become a WebSocket.
 	serving, isWebSocket, closed bool
-	owner                        string
-	element                      *list.Element
+	// uncharged is the number of requests that cost no caller any points.
+	uncharged int
+	owner     string
+	element   *list.Element
 }
 
 type connectionContextKey struct{}
@@ -218,13 +224,29 @@ func MarkWebSocket(ctx context.Context) {
 	}
 }
 
-// beginRequest records that a request on the connection is in progress. tooMany reports whether the
-// owner of the connection exceeds its share of the pool.
-func (conn *connection) beginRequest() (tooMany bool) {
+// maxUncharged is the maximum number of requests on one connection that cost no points, such as
+// requests without a valid token, CORS preflights and health checks. After the last of them, the
+// connection is closed. So a client that sends many of them must open many connections.
+const maxUncharged = 8
+
+// MarkCharged records that a caller was charged for the request of ctx.
+func MarkCharged(ctx context.Context) {
+	if conn, ok := ctx.Value(connectionContextKey{}).(*connection); ok {
+		conn.tracker.mu.Lock()
+		defer conn.tracker.mu.Unlock()
+		conn.uncharged--
+	}
+}
+
+// beginRequest records that a request on the connection is in progress. It reports whether the
+// connection must be closed after the response, because its owner exceeds its share of the pool, or
+// because of maxUncharged.
+func (conn *connection) beginRequest() (last bool) {
 	conn.tracker.mu.Lock()
 	defer conn.tracker.mu.Unlock()
 	conn.serving = true
-	return conn.tracker.pool.ExceedsShare(conn.caller)
+	conn.uncharged++ // until MarkCharged
+	return conn.uncharged >= maxUncharged || conn.tracker.pool.ExceedsShare(conn.caller)
 }
 
 // endRequest records that the request on the connection has ended.

@@ -17,7 +17,7 @@ import (
 func TestEvictedConnectionsStayOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pool := admission.New(admission.Sizes{admission.PoolConnections: 4})[admission.PoolConnections]
-		c := newConnectionTracker(pool, true) // anonymous callers have half of the pool
+		c := newConnectionTracker(pool, true, nil) // anonymous callers have half of the pool
 		open := func() (*connection, net.Conn) {
 			server, client := net.Pipe()
 			return c.admit(server), client
@@ -67,4 +67,24 @@ func TestEvictedConnectionsStayOpen(t *testing.T) {
 		}
 		time.Sleep(2 * evictionDelay) // all timers of the bubble end
 	})
+}
+
+// Connections of a trusted proxy do not count as connections of callers without a token, so they can
+// use more than half of the pool.
+func TestConnectionsOfTrustedProxies(t *testing.T) {
+	pool := admission.New(admission.Sizes{admission.PoolConnections: 16})[admission.PoolConnections]
+	for trusted, want := range map[bool]int{false: 7, true: 14} {
+		c := newConnectionTracker(pool, true, func(string) bool { return trusted })
+		var first *connection
+		for range 14 {
+			server, _ := net.Pipe()
+			if added := c.admit(server); first == nil {
+				first = added
+			}
+		}
+		if got := pool.UsedBy(first.caller); got != want {
+			t.Errorf("trusted is %v: %d connections are open, want %d", trusted, got, want)
+		}
+		c.closeAll()
+	}
 }

@@ -21,6 +21,10 @@ type Options struct {
 	// of the connections.
 	Connections   *admission.Pool
 	Authenticated bool
+	// TrustedProxy, if set, reports whether a connection's address belongs to a trusted proxy. The
+	// requests on its connections come from many clients, so the limit for callers without a token does
+	// not apply until a handler calls SetCaller.
+	TrustedProxy func(remote string) bool
 	// HeaderTime limits the time to read the headers of a request. ReadTime limits the time to read
 	// the complete request. WriteTime limits the time from the end of the headers to the end of the
 	// response. A handler can set other deadlines.
@@ -56,7 +60,7 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, opts Options) er
 	if opts.Shutdown.DrainTime == 0 {
 		opts.Shutdown.DrainTime = DefaultDrainTime
 	}
-	open := newConnectionTracker(opts.Connections, opts.Authenticated)
+	open := newConnectionTracker(opts.Connections, opts.Authenticated, opts.TrustedProxy)
 	base := context.WithoutCancel(ctx)
 	stopping, stop := context.WithCancel(base)
 	defer stop()

@@ -65,3 +65,30 @@ func TestRefusalsOfACallerAreLate(t *testing.T) {
 		}
 	})
 }
+
+// The fewer sockets are free, the shorter a new socket may wait for connection_init.
+func TestInitTimeDecreases(t *testing.T) {
+	pools := admission.New(admission.Sizes{admission.PoolConnections: 64}) // 48 sockets, 24 of them for callers without a token
+	stranger := admission.Caller{Key: "address/203.0.113.7", Anonymous: true}
+	h := webSocketHandler{httpHandler: httpHandler{pools: pools, limits: Limits{InitTime: 8 * time.Second}}}
+	s := &socket{handler: h, operationContext: admission.WithCaller(t.Context(), stranger)}
+	for _, c := range []struct {
+		opened int
+		want   time.Duration
+	}{{0, 8 * time.Second}, {6, 6 * time.Second}, {6, 4 * time.Second}, {9, time.Second}} {
+		if refused := pools[admission.PoolSockets].TryAcquire(stranger, c.opened); c.opened > 0 && refused != nil {
+			t.Fatal(refused)
+		}
+		if got := s.initTime(); got != c.want {
+			t.Errorf("after %d more sockets, the time is %v, want %v", c.opened, got, c.want)
+		}
+	}
+	known := &socket{handler: h, operationContext: admission.WithCaller(t.Context(), admission.Caller{Key: "known"})}
+	if got := known.initTime(); got != 4500*time.Millisecond { // 27 of 48 sockets are free
+		t.Errorf("with a token in the upgrade, the time is %v", got)
+	}
+	s.handler.limits.InitTime = 100 * time.Millisecond
+	if got := s.initTime(); got != 100*time.Millisecond {
+		t.Errorf("the time is %v, want the limit, which is below the minimum", got)
+	}
+}

@@ -17,6 +17,7 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/crosssite"
+	"github.com/ordergraph/ordergraph/internal/lifecycle"
 	"github.com/ordergraph/ordergraph/internal/observation"
 )
 
@@ -181,10 +182,10 @@ func (h httpHandler) readRequest(w http.ResponseWriter, r *http.Request, accepta
 		return nil, receivedRequest{}, refused
 	}
 	body, refused := h.receiveBody(w, r)
-	paid, limited := h.executor.Charge(r.Context(), len(body)+len(r.URL.RawQuery))
+	paid, limited := h.charge(r, len(body)+len(r.URL.RawQuery))
 	switch {
 	case limited != nil:
-		return nil, receivedRequest{}, rateLimited(limited)
+		return nil, receivedRequest{}, limited
 	case refused != nil:
 		return nil, receivedRequest{}, refused
 	}
@@ -197,6 +198,16 @@ func (h httpHandler) readRequest(w http.ResponseWriter, r *http.Request, accepta
 		request.ChargedPoints = paid
 		return request, refused
 	}}, nil
+}
+
+// charge takes the points for a request of the given size from the caller's balance.
+func (h httpHandler) charge(r *http.Request, bytes int) (paid int, refused *refusal) {
+	lifecycle.MarkCharged(r.Context())
+	paid, limited := h.executor.Charge(r.Context(), bytes)
+	if limited != nil {
+		return 0, rateLimited(limited)
+	}
+	return paid, nil
 }
 
 // receiveBody reads the body of a POST request, and checks other requests for CSRF. If receiveBody

@@ -2,7 +2,6 @@ package server_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -143,43 +142,48 @@ func TestRefusedRequestsAreCharged(t *testing.T) {
 	}
 }
 
-// On a socket, a message that starts an operation is charged before its payload is decoded. A ping
-// is charged for its payload.
+// On a socket, an operation costs as much as over HTTP. If the caller has too few points for a
+// message, the server waits until it has enough. A caller without points cannot send invalid
+// messages for free on new sockets.
 func TestMessagesAreCharged(t *testing.T) {
-	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	t.Parallel()
+	c := &paidClock{now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
 	l := newLive(t, server.Options{}, func(o *server.Options) {
-		o.Graph.Rates = rate.Options{Burst: 20, Restore: 1, Now: func() time.Time { return now }}
+		o.Graph.Rates = rate.Options{Burst: 20, Restore: 1, Now: c.Now, Sleep: c.sleep}
 	})
+	began := c.Now()
 	w, blanks := l.open(), strings.Repeat(" ", 5<<10)
-	available := 20
-	ping := func(answered bool) {
-		t.Helper()
-		w.send(frame{Type: "ping", Payload: json.RawMessage(`{"a":"` + blanks + `"}`)})
-		if got := w.want("pong", ""); answered != (len(got.Payload) > 0) {
-			t.Errorf("the payload of the pong has %d bytes", len(got.Payload))
-		}
+	w.send(frame{Type: "ping", Payload: json.RawMessage(`{"a":"` + blanks + `"}`)})
+	w.want("pong", "")
+	w.subscribe("a", `{ __typename #`+blanks+"\n}")
+	const want = `{"requested":6,"actual":6,"available":7,"maximum":20,"restoreRate":1}` // 1 point for connection_init, and 6 for the ping
+	if got := w.want("next", "a"); !strings.Contains(string(got.Payload), want) {
+		t.Errorf("%s, want %s", got.Payload, want)
 	}
-	ping(true)
-	available -= 1 + 5
-	for _, id := range []string{"a", "b"} {
-		w.subscribe(id, `{ __typename #`+blanks+"\n}")
-		got := w.want("next", id)
-		w.want("complete", id)
-		available -= 1 + 5
-		if want := fmt.Sprintf(`{"requested":6,"actual":6,"available":%d,"maximum":20,"restoreRate":1}`, available); !strings.Contains(string(got.Payload), want) {
-			t.Errorf("%s, want %s", got.Payload, want)
-		}
+	w.want("complete", "a")
+	w.subscribe("b", `{ customers(first: 5) { nodes { id } } }`) // the cost is 22
+	if got := codes(t, w.want("error", "b")); got != "TOO_EXPENSIVE" {
+		t.Errorf("an operation that costs more than the maximum balance gets %s", got)
 	}
-	w.text(`{"id":"c","type":"subscribe","payload":{"query":1,"blanks":"` + blanks + `"}}`)
+	w.subscribe("c", `{ orders(first: 1) { nodes { id } } }`) // the cost is 14, more than is left
 	if got := codes(t, w.want("error", "c")); got != "RATE_LIMITED" {
-		t.Errorf("an invalid message of a caller without points gets %s", got)
+		t.Errorf("an operation without points gets %s", got)
 	}
-	ping(false)
+	if waited := c.Now().Sub(began); waited != 0 {
+		t.Errorf("the server waited for %v, although there were points for each message", waited)
+	}
+	w.send(frame{Type: "ping", Payload: json.RawMessage(`{"a":"` + blanks + blanks + `"}`)})
+	w.want("pong", "")
+	if waited := c.Now().Sub(began); waited < 3*time.Second || waited > 12*time.Second {
+		t.Errorf("the server waited for %v, want about the time to regain the missing points", waited)
+	}
 	w.text(`{"id":"d","type":"subscribe","payload":{"query":1}}`)
 	w.closed(4400)
+	before := c.Now()
 	w = l.open()
 	w.subscribe("e", `{ __typename }`)
-	if got := w.want("next", "e"); !strings.Contains(string(got.Payload), `"available":0,`) {
-		t.Errorf("after an invalid message, the response is %s, want no points left", got.Payload)
+	w.want("next", "e")
+	if waited := c.Now().Sub(before); waited < time.Second {
+		t.Errorf("the next socket waited for %v, want at least a second", waited)
 	}
 }

@@ -39,6 +39,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/auth"
 	"github.com/ordergraph/ordergraph/internal/crosssite"
+	"github.com/ordergraph/ordergraph/internal/forwarded"
 	"github.com/ordergraph/ordergraph/internal/graphiql"
 	"github.com/ordergraph/ordergraph/internal/lifecycle"
 	"github.com/ordergraph/ordergraph/internal/observation"
@@ -61,6 +62,8 @@ type Options struct {
 	// header contains one of these names, localhost, or an IP address. Health checks are never
 	// rejected.
 	Hosts []string
+	// Proxies are the proxies whose X-Forwarded-For header contains the clients' addresses.
+	Proxies forwarded.Proxies
 	// Limits contains the maximum sizes and durations of a request or connection.
 	Limits Limits
 	// Admission contains the pools, which limit the capacity that each caller uses. If Admission is
@@ -88,7 +91,7 @@ type Limits struct {
 	HeaderTime          time.Duration `env:"ORDERGRAPH_HEADER_TIMEOUT" default:"5s" exceeded:"connection closed" meaning:"time for request headers to arrive"`
 	BodyTime            time.Duration `env:"ORDERGRAPH_BODY_TIMEOUT" default:"10s" code:"REQUEST_TIMEOUT (408)" meaning:"time for a request body to arrive"`
 	AnswerTime          time.Duration `env:"ORDERGRAPH_ANSWER_TIMEOUT" default:"15s" exceeded:"connection closed" meaning:"time for a client to read a response"`
-	InitTime            time.Duration `env:"ORDERGRAPH_INIT_TIMEOUT" default:"5s" exceeded:"socket closed (4408)" meaning:"time from opening a WebSocket to 'connection_init'"`
+	InitTime            time.Duration `env:"ORDERGRAPH_INIT_TIMEOUT" default:"5s" exceeded:"socket closed (4408)" meaning:"time from opening a WebSocket to 'connection_init'; shorter while many sockets are open"`
 	KeepAlive           time.Duration `env:"ORDERGRAPH_KEEP_ALIVE" default:"15s" exceeded:"silent WebSocket closed" meaning:"interval between pings on a WebSocket, or keep-alive comments in an event stream"`
 }
 
@@ -172,7 +175,19 @@ func New(opts Options) (http.Handler, error) {
 	mux.HandleFunc("GET "+PathHealth, func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET "+PathReady, readiness(opts.Graph.Store.Ping, opts.OnReadiness, time.Now, opts.Log))
 	mux.Handle("/", pages)
-	return withRequestID(opts.Log, mux), nil
+	return withClientAddress(opts.Proxies, withRequestID(opts.Log, mux)), nil
+}
+
+// withClientAddress is middleware that sets the RemoteAddr of requests from trusted proxies to the
+// client's address.
+func withClientAddress(trusted forwarded.Proxies, next http.Handler) http.Handler {
+	if len(trusted) == 0 {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.RemoteAddr = trusted.ClientAddress(r.RemoteAddr, r.Header)
+		next.ServeHTTP(w, r)
+	})
 }
 
 // denyAllOrigins returns nil if origins are configured, because rs/cors then uses them. Otherwise,
@@ -265,7 +280,7 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, opts Options) er
 		opts.Admission = admission.New(admission.Sizes{})
 	}
 	return lifecycle.Serve(ctx, l, h, lifecycle.Options{
-		Connections: opts.Admission[admission.PoolConnections], Authenticated: opts.Auth != nil,
+		Connections: opts.Admission[admission.PoolConnections], Authenticated: opts.Auth != nil, TrustedProxy: opts.Proxies.Trusts,
 		HeaderTime: limits.HeaderTime, ReadTime: limits.HeaderTime + limits.BodyTime,
 		WriteTime: limits.BodyTime + limits.RequestTime + limits.AnswerTime,
 		Shutdown:  opts.Shutdown, Log: opts.Log,

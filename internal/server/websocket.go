@@ -1,14 +1,12 @@
 package server
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"runtime/debug"
 	"strings"
@@ -92,37 +90,40 @@ func (h webSocketHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.writeRefusal(w, r, newRefusal(http.StatusForbidden, errcode.CSRFPrevented, "pages of this origin may not open a WebSocket: add the origin to ORDERGRAPH_CORS_ORIGINS"), typeJSON)
 		return
 	}
-	caller := h.anonymousCaller(r.RemoteAddr)
-	if full := poolRefusal(h.pools[admission.PoolSockets].TryAcquire(caller, 1)); full != nil {
-		h.writeRefusal(w, r, full, typeJSON)
+	caller, refused := h.upgradingCaller(r)
+	if refused == nil {
+		refused = poolRefusal(h.pools[admission.PoolSockets].TryAcquire(caller, 1))
+	}
+	if refused != nil {
+		h.writeRefusal(w, r, refused, typeJSON)
 		return
 	}
-	release := func() { h.pools[admission.PoolSockets].Release(caller, 1) }
-	s := &socket{handler: h, header: http.Header{}, operations: map[string]*socketOperation{}}
+	s := &socket{handler: h, header: http.Header{}, remote: r.RemoteAddr, operations: map[string]*socketOperation{}}
 	for _, name := range h.initHeaders {
 		s.header[name] = r.Header.Values(name)
 	}
-	s.receivedSincePing.Store(true)
-	upgraded := &hijackedWriter{ResponseWriter: w}
-	conn, err := websocket.Accept(upgraded, r, &websocket.AcceptOptions{
+	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(r.Context()))
+	s.netConn = &meteredConn{closing: s.ctx.Done()}
+	s.netConn.received.Store(true)
+	conn, err := websocket.Accept(&hijackedWriter{w, s.netConn}, r, &websocket.AcceptOptions{
 		// If a client offers only unsupported subprotocols, the server accepts one of them and then
 		// closes the socket with code 4406. If the server rejected the upgrade instead, the client would
 		// not receive the code.
 		Subprotocols:       append([]string{subprotocol}, offeredSubprotocols(r.Header)...),
 		InsecureSkipVerify: true, // the origin has been checked above
 		CompressionMode:    websocket.CompressionDisabled,
-		OnPingReceived:     func(context.Context, []byte) bool { s.receivedSincePing.Store(true); return true },
 	})
 	if err != nil {
-		release()
+		s.cancel()
+		h.pools[admission.PoolSockets].Release(caller, 1)
 		h.log.DebugContext(r.Context(), "upgrade to WebSocket failed", "reason", err, "requestId", requestID(r.Context()))
 		return // Accept has sent the response
 	}
 	lifecycle.MarkWebSocket(r.Context())
-	s.conn, s.netConn = conn, upgraded.conn
+	s.conn = conn
 	conn.SetReadLimit(int64(s.maxMessageSize()))
-	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(r.Context()))
-	s.operationContext, s.release = admission.WithCaller(s.ctx, caller), release
+	s.operationContext = admission.WithCaller(s.ctx, caller)
+	s.release = func() { h.pools[admission.PoolSockets].Release(caller, 1) }
 	stopping := lifecycle.StoppingContext(r.Context())
 	// The socket gets its own goroutine, so that the goroutine of net/http can end. Otherwise, the
 	// large stack of that goroutine, its buffers and the request would stay in memory while the socket
@@ -130,16 +131,22 @@ func (h webSocketHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	go s.serve(stopping)
 }
 
-// hijackedWriter is a ResponseWriter that stores the network connection when Hijack is called.
-type hijackedWriter struct {
-	http.ResponseWriter
-	conn net.Conn
-}
-
-// Hijack returns the network connection of the request and stores it.
-func (w *hijackedWriter) Hijack() (conn net.Conn, buffers *bufio.ReadWriter, err error) {
-	w.conn, buffers, err = http.NewResponseController(w.ResponseWriter).Hijack()
-	return w.conn, buffers, err
+// upgradingCaller returns the caller to which a socket belongs until connection_init. If the
+// upgrade request has a valid token, this is the token's caller, which pays for the request.
+// Otherwise, it is the client's address, because the token can still arrive in connection_init.
+func (h webSocketHandler) upgradingCaller(r *http.Request) (admission.Caller, *refusal) {
+	caller := h.anonymousCaller(r.RemoteAddr)
+	if h.authentication.tokens == nil {
+		return caller, nil
+	}
+	if r.Header.Get("Authorization") != "" {
+		if identified, refused := h.authenticate(r); refused == nil {
+			_, limited := h.charge(identified, 0)
+			return admission.CallerFromContext(identified.Context()), limited
+		}
+	}
+	lifecycle.SetCaller(r.Context(), caller)
+	return caller, nil
 }
 
 // offeredSubprotocols returns the subprotocols that a client offers.
@@ -160,8 +167,9 @@ func offeredSubprotocols(h http.Header) []string {
 type socket struct {
 	handler webSocketHandler
 	conn    *websocket.Conn
-	// netConn is the network connection that conn uses.
-	netConn net.Conn
+	// netConn is the network connection that conn uses. remote is the client's address.
+	netConn *meteredConn
+	remote  string
 	// header contains the upgrade request's headers that handler.initHeaders lists. traceContext
 	// contains the headers with the client's trace context.
 	header, traceContext http.Header
@@ -175,9 +183,7 @@ type socket struct {
 	// initialised is set when the client has sent connection_init. acknowledged is set when the server
 	// has accepted connection_init.
 	initialised, acknowledged atomic.Bool
-	// receivedSincePing reports whether the client has sent anything since the last ping.
-	receivedSincePing atomic.Bool
-	goroutines        sync.WaitGroup
+	goroutines                sync.WaitGroup
 	// release stops watching the token and releases the capacity of the socket. Only the goroutine
 	// that reads messages calls it.
 	release func()
@@ -201,8 +207,6 @@ type socketOperation struct {
 	// payload is the payload of the subscribe message. It is set to nil after decoding, so that it
 	// does not use memory while a slow client reads the responses.
 	payload []byte
-	// charged is the number of rate limit points that the server charged for the subscribe message.
-	charged int
 	ctx     context.Context
 	cancel  context.CancelFunc
 	// observed records the operation for telemetry. It is nil if telemetry is off.
@@ -231,7 +235,7 @@ func (s *socket) serve(stopping context.Context) {
 		return
 	}
 	defer context.AfterFunc(stopping, s.drain)()
-	s.schedule(&s.initTimer, s.handler.limits.InitTime, func() {
+	s.schedule(&s.initTimer, s.initTime(), func() {
 		if !s.acknowledged.Load() {
 			s.close(closeInitTimeout, "Connection initialisation timeout")
 		}
@@ -239,6 +243,17 @@ func (s *socket) serve(stopping context.Context) {
 	for s.handleNext() {
 	}
 }
+
+// initTime returns how long the server waits for connection_init. It is Limits.InitTime if the pool
+// of sockets is empty, and decreases to minInitTime as the pool fills. So sockets without
+// connection_init cannot keep other clients out.
+func (s *socket) initTime() time.Duration {
+	free := s.handler.pools[admission.PoolSockets].FreePart(admission.CallerFromContext(s.operationContext))
+	return max(time.Duration(float64(s.handler.limits.InitTime)*free), min(minInitTime, s.handler.limits.InitTime))
+}
+
+// minInitTime is the minimum time to wait for connection_init, unless Limits.InitTime is lower.
+const minInitTime = 500 * time.Millisecond
 
 // drain closes the socket because the server stops. It first waits until no query or mutation is in
 // progress. The client then reconnects to another server.
@@ -305,7 +320,6 @@ func (s *socket) handleNext() bool {
 	if err != nil || s.ctx.Err() != nil {
 		return false
 	}
-	s.receivedSincePing.Store(true)
 	if kind != websocket.MessageText {
 		return s.close(closeBadMessage, "Invalid message: it is not text")
 	}
@@ -394,6 +408,8 @@ func (s *socket) initialise(m clientMessage) bool {
 	s.traceContext = s.handler.observer.TraceContext(header)
 	s.header = nil // removes the token from memory after its verification
 	s.acknowledged.Store(true)
+	ctx := s.operationContext
+	s.netConn.startCharging(func(points int) error { return s.handler.executor.ChargeMessages(ctx, points) })
 	s.conn.SetReadLimit(int64(s.maxMessageSize()))
 	if !s.send(messageAck, "", nil) {
 		return false
@@ -407,7 +423,7 @@ func (s *socket) initialise(m clientMessage) bool {
 func (s *socket) authenticate(header http.Header) bool {
 	ctx, cancel := context.WithTimeout(s.ctx, s.handler.limits.RequestTime)
 	defer cancel()
-	identity, refused := s.handler.authentication.identify(ctx, header, s.netConn.RemoteAddr().String())
+	identity, refused := s.handler.authentication.identify(ctx, header, s.remote)
 	switch {
 	case refused == nil:
 	case refused.status == http.StatusUnauthorized:
@@ -416,18 +432,21 @@ func (s *socket) authenticate(header http.Header) bool {
 		return s.close(websocket.StatusTryAgainLater, "The token cannot be verified right now")
 	}
 	asking := s.handler.withIdentity(s.operationContext, identity)
-	if full := s.handler.acquire(asking, admission.PoolSockets, 1); full != nil {
-		return s.close(websocket.StatusTryAgainLater, "Too many sockets (pool "+full.pool+")")
+	if admission.CallerFromContext(asking) != admission.CallerFromContext(s.operationContext) {
+		if full := s.handler.acquire(asking, admission.PoolSockets, 1); full != nil {
+			return s.close(websocket.StatusTryAgainLater, "Too many sockets (pool "+full.pool+")")
+		}
+		s.release() // releases the capacity of the unauthenticated socket
+		s.release = func() { s.handler.releaseCapacity(asking, admission.PoolSockets, 1) }
 	}
-	s.release() // releases the capacity of the unauthenticated socket
 	s.operationContext = asking
-	unwatch := s.handler.authentication.watchToken(s.operationContext, func() {
+	unwatch, release := s.handler.authentication.watchToken(asking, func() {
 		defer s.recoverPanic()
 		s.close(closeForbidden, "Forbidden: the token is no longer valid")
-	})
+	}), s.release
 	s.release = func() {
 		unwatch()
-		s.handler.releaseCapacity(asking, admission.PoolSockets, 1)
+		release()
 	}
 	return true
 }
@@ -466,7 +485,7 @@ func (s *socket) initHeaders(parameters map[string]json.RawMessage) (http.Header
 // pingPeriodically pings the client at the interval Limits.KeepAlive. If the client has sent
 // nothing since the last ping, pingPeriodically closes the connection.
 func (s *socket) pingPeriodically() {
-	if !s.receivedSincePing.Swap(false) {
+	if !s.netConn.active() {
 		s.abort("the client does not respond")
 		return
 	}
@@ -481,13 +500,10 @@ func (s *socket) subscribe(m clientMessage) bool {
 	if !s.acknowledged.Load() {
 		return s.close(closeUnauthorized, "Unauthorized")
 	}
-	paid, limited := s.handler.executor.Charge(s.operationContext, len(m.Payload))
-	if limited == nil {
-		if err := checkSubscribePayload(m.Payload); err != nil {
-			return s.close(closeBadMessage, "Invalid message: "+err.Error())
-		}
+	if err := checkSubscribePayload(m.Payload); err != nil {
+		return s.close(closeBadMessage, "Invalid message: "+err.Error())
 	}
-	o, parent := &socketOperation{id: m.ID, payload: m.Payload, charged: paid}, s.operationContext
+	o, parent := &socketOperation{id: m.ID, payload: m.Payload}, s.operationContext
 	if s.handler.observer != nil {
 		parent, o.observed = s.handler.observer.Begin(parent, requestID(parent), observation.TransportWebSocket, "", "", s.traceContext)
 		if identity, ok := parent.Value(identityKey{}).(auth.Identity); ok {
@@ -514,13 +530,7 @@ func (s *socket) subscribe(m clientMessage) bool {
 		defer o.observed.End(0)
 		return s.send(messageError, o.id, mustMarshal(full.result().Errors))
 	}
-	var refused *refusal
-	if limited != nil {
-		refused = rateLimited(limited)
-	} else {
-		refused = s.handler.acquire(o.ctx, admission.PoolSubscriptions, 1)
-	}
-	if refused != nil {
+	if refused := s.handler.acquire(o.ctx, admission.PoolSubscriptions, 1); refused != nil {
 		s.handler.recordRefusal(o.ctx, refused)
 		s.goroutines.Go(func() {
 			defer s.executing.Done()
@@ -584,9 +594,10 @@ func (s *socket) removeOperation(id string, o *socketOperation) bool {
 // execute executes an operation. It sends the result of a query or mutation. For a subscription, it
 // returns the stream of events instead.
 func (s *socket) execute(o *socketOperation) (stream *graph.Subscription) {
+	charged := s.handler.executor.RequestCost(o.ctx, len(o.payload)) // netConn has taken these points
 	decode := func() (graph.Request, *refusal) {
 		request, refused := decodeBody(o.payload)
-		request.ChargedPoints = o.charged
+		request.ChargedPoints = charged
 		return request, refused
 	}
 	result, refused := s.handler.execute(o.ctx, receivedRequest{decode, len(o.payload)}, func(ctx context.Context, request graph.Request) (result graph.Result) {
@@ -643,14 +654,9 @@ func (s *socket) sendNext(o *socketOperation, result graph.Result) bool {
 	return s.send(messageNext, o.id, payload)
 }
 
-// sendPong responds to a ping. The pong repeats the payload of the ping. If the client exceeds its
-// rate limit, or if admission.PoolResponses has no capacity, the pong has no payload.
+// sendPong responds to a ping. The pong repeats the payload of the ping. If admission.PoolResponses
+// has no capacity, the pong has no payload.
 func (s *socket) sendPong(payload []byte) bool {
-	if len(payload) > 0 && s.acknowledged.Load() {
-		if _, limited := s.handler.executor.Charge(s.operationContext, len(payload)); limited != nil {
-			return s.send(messagePong, "", nil)
-		}
-	}
 	if s.handler.acquire(s.operationContext, admission.PoolResponses, len(payload)) != nil {
 		return s.send(messagePong, "", nil)
 	}
