@@ -63,6 +63,9 @@ type OrderItemChange struct {
 	SKU     SKU
 	// Quantity is the new quantity. A quantity of 0 removes the product from the order.
 	Quantity int
+	// If ExpectedTotal is not nil, the change is rejected unless the changed order has this total. It
+	// is required if units are added to a line item whose product has another price now.
+	ExpectedTotal *Money `json:",omitempty"`
 	// If ExpectedVersion is not nil, the change is rejected unless the order has this version.
 	ExpectedVersion *int
 }

@@ -40,7 +40,8 @@ type LineItem struct {
 	// attribute.
 	CustomerID CustomerID
 	SKU        SKU
-	// Name and UnitPrice are copied from the product when the line item is added to the order.
+	// Name is copied from the product when the line item is added to the order. UnitPrice is copied
+	// each time units are added.
 	Name      string
 	Quantity  int
 	UnitPrice Money

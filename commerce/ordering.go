@@ -116,13 +116,18 @@ func (o Order) WithStatus(c OrderStatusChange) (Order, error) {
 // must contain all line items. The result reserved is the number of additional units to reserve. A
 // negative number releases units.
 //
-// Errors: InvalidTransition, InvalidInput, NotFound, TooManyLines, InsufficientStock.
+// Added units have the product's current price. A line item has only one price, so if units are added
+// to it, all its units get the current price (docs/adr/0042-prices-of-added-units.md). If fewer units
+// remain, they keep their price.
+//
+// Errors: InvalidTransition, InvalidInput, NotFound, TooManyLines, InsufficientStock, PriceChanged.
 func (o Order) WithItem(c OrderItemChange, product *Product) (changed Order, reserved int, err error) {
 	if o.Status != Pending {
 		return Order{}, 0, NewLateEdit(o.Status, "line items", "pending")
 	}
 	items := slices.Clone(o.Items)
 	i := slices.IndexFunc(items, func(item LineItem) bool { return item.SKU == c.SKU })
+	repriced := i >= 0 && product != nil && c.Quantity > items[i].Quantity && !product.UnitPrice.Equal(items[i].UnitPrice)
 	switch {
 	case i < 0 && c.Quantity == 0:
 		return Order{}, 0, NotFound{newErrorDetails(CodeNotFound, FieldPath("sku"), "Product %s is not in the order.", c.SKU)}
@@ -131,15 +136,18 @@ func (o Order) WithItem(c OrderItemChange, product *Product) (changed Order, res
 	case c.Quantity == 0:
 		reserved = -items[i].Quantity // negative, because the change releases units
 		items = slices.Delete(items, i, i+1)
-	case i >= 0:
+	case i >= 0 && !repriced:
 		reserved = c.Quantity - items[i].Quantity
 		items[i].Quantity = c.Quantity
 	case product == nil:
 		return Order{}, 0, NewNotFound("product", c.SKU, "sku")
-	case len(items) >= MaxLines:
+	case !repriced && len(items) >= MaxLines:
 		return Order{}, 0, NewTooManyLines(FieldPath("sku"), len(items)+1, MaxLines)
 	case product.UnitPrice.Currency != o.Total.Currency:
 		return Order{}, 0, NewInvalidInput(FieldPath("sku"), "has a price in %s, but the order has prices in %s: use one currency per order", product.UnitPrice.Currency, o.Total.Currency)
+	case repriced:
+		reserved = c.Quantity - items[i].Quantity
+		items[i].Quantity, items[i].UnitPrice = c.Quantity, product.UnitPrice
 	default:
 		reserved = c.Quantity
 		items = append(items, LineItem{OrderID: o.ID, CustomerID: o.CustomerID, SKU: c.SKU, Name: product.Name, Quantity: c.Quantity, UnitPrice: product.UnitPrice})
@@ -151,8 +159,26 @@ func (o Order) WithItem(c OrderItemChange, product *Product) (changed Order, res
 		}
 		return Order{}, 0, NewInsufficientStock(FieldPath("quantity"), c.SKU, reserved, available, " beyond the units that the order already reserves")
 	}
-	changed, err = o.withItems(items, FieldPath("quantity"))
-	return changed, reserved, err
+	if changed, err = o.withItems(items, FieldPath("quantity")); err != nil {
+		return Order{}, 0, err
+	}
+	if c.ExpectedTotal == nil && repriced || c.ExpectedTotal != nil && !changed.Total.Equal(*c.ExpectedTotal) {
+		return Order{}, 0, newItemPriceChanged(c, changed.Total, product)
+	}
+	return changed, reserved, nil
+}
+
+// newItemPriceChanged returns the user error for a change of a line item that leads to another total
+// than the client expects, or that needs an expected total. product is nil if it no longer exists.
+func newItemPriceChanged(c OrderItemChange, total Money, product *Product) PriceChanged {
+	lines := []QuotedLine{}
+	if product != nil && c.Quantity > 0 {
+		lines = append(lines, QuotedLine{LineItem{SKU: c.SKU, Name: product.Name, Quantity: c.Quantity, UnitPrice: product.UnitPrice}, max(0, product.Available)})
+	}
+	if c.ExpectedTotal == nil {
+		return NewUnexpectedPrice(c.SKU, product.UnitPrice, total, lines)
+	}
+	return NewPriceChanged(*c.ExpectedTotal, total, lines)
 }
 
 // CheckAddressChange returns InvalidTransition if the shipping address of the order cannot change. Only

@@ -126,24 +126,29 @@ func pendingOrder(t testing.TB) commerce.Order {
 }
 
 func TestWithItem(t *testing.T) {
-	changedPrices := map[commerce.SKU]*commerce.Product{"mug": {SKU: "mug", UnitPrice: money(t, "99", "EUR"), Available: 1}, "hat": {SKU: "hat", UnitPrice: money(t, "1", "USD"), Available: 9}}
+	changedPrices := map[commerce.SKU]*commerce.Product{"mug": {SKU: "mug", UnitPrice: money(t, "5", "USD"), Available: 1}, "hat": {SKU: "hat", UnitPrice: money(t, "1", "USD"), Available: 9}}
 	for _, c := range []struct {
 		name     string
 		sku      commerce.SKU
 		quantity int
 		reserved int
+		expected string
 		total    string
 		items    int
 	}{
-		{"increase at the original price", "mug", 3, 1, "33.55", 2},
-		{"decrease", "mug", 1, -1, "24.55", 2},
-		{"same quantity", "mug", 2, 0, "29.05", 2},
-		{"removal", "mug", 0, -2, "20.05", 1},
-		{"new product", "hat", 9, 9, "38.05", 3},
+		{"increase at the current price", "mug", 3, 1, "35.05", "35.05", 2},
+		{"decrease at the original price", "mug", 1, -1, "", "24.55", 2},
+		{"same quantity", "mug", 2, 0, "29.05", "29.05", 2},
+		{"removal", "mug", 0, -2, "", "20.05", 1},
+		{"new product", "hat", 9, 9, "", "38.05", 3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			before := pendingOrder(t)
-			after, reserved, err := before.WithItem(commerce.OrderItemChange{SKU: c.sku, Quantity: c.quantity}, changedPrices[c.sku])
+			change := commerce.OrderItemChange{SKU: c.sku, Quantity: c.quantity}
+			if c.expected != "" {
+				change.ExpectedTotal = new(money(t, c.expected, "USD"))
+			}
+			after, reserved, err := before.WithItem(change, changedPrices[c.sku])
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -207,9 +207,16 @@ func NewAddressMissing() AddressMissing {
 	return AddressMissing{newErrorDetails(CodeAddressMissing, FieldPath("orderId"), "The order has no shipping address: set an address with updateShippingAddress, or ship the order with withoutAddress: true.")}
 }
 
+// NewUnexpectedPrice returns the user error for units that are added to a line item without an
+// expected total, although the price of the product has changed.
+func NewUnexpectedPrice(sku SKU, price, total Money, lines []QuotedLine) PriceChanged {
+	return PriceChanged{newErrorDetails(CodePriceChanged, FieldPath("expectedTotal"), "Product %s now costs %s %s, and this price would apply to all its units in the order: to accept it, send the change again with the new total %s %s as expectedTotal.",
+		sku, price.Decimal(), price.Currency, total.Decimal(), total.Currency), total, lines}
+}
+
 // NewPriceChanged returns the user error for an order whose total differs from the expected total.
 func NewPriceChanged(expected, current Money, lines []QuotedLine) PriceChanged {
-	return PriceChanged{newErrorDetails(CodePriceChanged, FieldPath("expectedTotal"), "The total is now %s %s, not %s %s: to accept the new total, place the order again with the new total as expectedTotal.",
+	return PriceChanged{newErrorDetails(CodePriceChanged, FieldPath("expectedTotal"), "The total is now %s %s, not %s %s: to accept the new total, send the mutation again with the new total as expectedTotal.",
 		current.Decimal(), current.Currency, expected.Decimal(), expected.Currency), current, lines}
 }
 

@@ -3399,6 +3399,13 @@ input SetOrderItemInput {
   "The new number of units, from 1 to 1,000,000."
   quantity: Int!
   """
+  The total that the customer agreed to. If the total of the changed order differs, the server
+  changes nothing and returns the user error ` + "`" + `PriceChanged` + "`" + `. The field is required if the mutation
+  adds units to a line item whose product has another price now. Otherwise, if this field is
+  omitted, the server accepts any total.
+  """
+  expectedTotal: MoneyInput
+  """
   The ` + "`" + `version` + "`" + ` that the order had when the client read it. If the version has changed since then,
   the mutation changes nothing, and returns the user error ` + "`" + `VersionConflict` + "`" + ` and the current order.
   If this field is omitted, the server does not check the version.
@@ -3700,9 +3707,12 @@ type Mutation {
   ): CancelOrderPayload @access(permission: CHANGE_ORDER)
     @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict", "InvalidTransition", "TooManyLines", "IdempotencyKeyReused"])
   """
-  Sets the quantity of a product in a pending order. If the order does not contain the product, the
-  server adds a line item at the current price. If the order already contains the product, its line
-  item keeps its old price.
+  Sets the quantity of a product in a pending order. Added units have the product's current price. A
+  line item has one price, so if the order already contains the product, the current price then
+  applies to all units of its line item. If this changes the line item's price, the input must
+  contain the new total as ` + "`" + `expectedTotal` + "`" + `. Without it, the server returns the user error
+  ` + "`" + `PriceChanged` + "`" + ` with the new total. If the quantity decreases, the remaining units keep their
+  price.
 
   Cost: one DynamoDB transaction (write pattern WP9). Access: customers (their own), staff, admins,
   services.
@@ -3711,7 +3721,7 @@ type Mutation {
     "The order, the product and its new quantity."
     input: SetOrderItemInput!
   ): SetOrderItemPayload @access(permission: CHANGE_ORDER)
-    @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict", "InvalidTransition", "InsufficientStock", "TooManyLines"])
+    @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict", "InvalidTransition", "InsufficientStock", "PriceChanged", "TooManyLines"])
   """
   Removes a line item from a pending order. The mutation cannot remove the only line item of an
   order. Cancel such an order instead.
@@ -3854,8 +3864,9 @@ enum ErrorCode {
   """
   ADDRESS_MISSING
   """
-  The order's total differs from ` + "`" + `expectedTotal` + "`" + `. To accept the current total, send the mutation
-  again with the current total as ` + "`" + `expectedTotal` + "`" + `.
+  The order's total differs from ` + "`" + `expectedTotal` + "`" + `, or a change needs ` + "`" + `expectedTotal` + "`" + ` because the price
+  of a product has changed. To accept the current total, send the mutation again with the current
+  total as ` + "`" + `expectedTotal` + "`" + `.
   """
   PRICE_CHANGED
 }
@@ -4015,8 +4026,10 @@ type AddressMissing implements UserError @shareable {
 }
 
 """
-The server did not place the order, because its total differs from ` + "`" + `expectedTotal` + "`" + `. To accept the
-current total, send the mutation again with ` + "`" + `currentTotal` + "`" + ` as ` + "`" + `expectedTotal` + "`" + `.
+The server did not place or change the order, because its total differs from ` + "`" + `expectedTotal` + "`" + `. If a
+change needs ` + "`" + `expectedTotal` + "`" + `, because the price of a product has changed, the error also reports
+that it is missing. To accept the current total, send the mutation again with ` + "`" + `currentTotal` + "`" + ` as
+` + "`" + `expectedTotal` + "`" + `.
 """
 type PriceChanged implements UserError @shareable {
   "` + "`" + `PRICE_CHANGED` + "`" + `."
@@ -4025,9 +4038,12 @@ type PriceChanged implements UserError @shareable {
   message: String!
   "The path of the input field ` + "`" + `expectedTotal` + "`" + `."
   field: [String!]
-  "The total of the order at current prices."
+  "The total that the order would have."
   currentTotal: Money!
-  "One line item for each product in the request, with its current price, in the same sequence."
+  """
+  One line item for each product in the request, with its current price, in the same sequence. A
+  product that no longer exists is omitted.
+  """
   lines: [QuotedLine!]!
 }
 `, BuiltIn: false},
@@ -4132,7 +4148,7 @@ type CancelOrderPayload {
 """
 The result of ` + "`" + `setOrderItem` + "`" + `. If the mutation was rejected, ` + "`" + `order` + "`" + ` is null. After a ` + "`" + `VersionConflict` + "`" + `, however, it contains the current record.
 
-User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `InvalidTransition` + "`" + `, ` + "`" + `InsufficientStock` + "`" + `, ` + "`" + `TooManyLines` + "`" + `.
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `InvalidTransition` + "`" + `, ` + "`" + `InsufficientStock` + "`" + `, ` + "`" + `PriceChanged` + "`" + `, ` + "`" + `TooManyLines` + "`" + `.
 """
 type SetOrderItemPayload {
   "The order after the mutation. If the user error is a ` + "`" + `VersionConflict` + "`" + `, the field contains the current order, or null if the order does not exist. After any other user error, the field is null."
@@ -5134,7 +5150,7 @@ type OrderItem @access(permission: READ_ORDER) {
   name: String!
   "The number of units that the customer ordered."
   quantity: Int!
-  "The price of one unit at the time when the line item was added."
+  "The price of one unit at the time when units were last added to the line item."
   unitPrice: Money!
   "The unit price multiplied by the quantity."
   subtotal: Money!
@@ -18507,7 +18523,7 @@ func (ec *executionContext) unmarshalInputSetOrderItemInput(ctx context.Context,
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"orderId", "sku", "quantity", "expectedVersion"}
+	fieldsInOrder := [...]string{"orderId", "sku", "quantity", "expectedTotal", "expectedVersion"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -18535,6 +18551,13 @@ func (ec *executionContext) unmarshalInputSetOrderItemInput(ctx context.Context,
 				return it, err
 			}
 			it.Quantity = data
+		case "expectedTotal":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expectedTotal"))
+			data, err := ec.unmarshalOMoneyInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐMoneyInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExpectedTotal = data
 		case "expectedVersion":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expectedVersion"))
 			data, err := ec.unmarshalOInt2ᚖint32(ctx, v)

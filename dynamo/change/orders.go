@@ -428,7 +428,7 @@ func (a *counterAdjustment) adjustOrderCount(current model.Record, delta int) {
 //
 // Errors: commerce.NotFound, commerce.VersionConflict (with the current order),
 // commerce.InvalidTransition, commerce.InvalidInput, commerce.InsufficientStock,
-// commerce.TooManyLines, and errors from mutate.
+// commerce.PriceChanged, commerce.TooManyLines, and errors from mutate.
 func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce.OrderItemChange) (*commerce.Order, error) {
 	pattern := &model.WriteSetOrderItem
 	if cmd.Quantity == 0 {
@@ -490,12 +490,13 @@ func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce
 		}
 		c.updateItemRecord(before, after, cmd.SKU)
 		var held []counterAdjustment
-		switch enough := table.CompareAttribute(model.AttrAvailable, ">=", model.Num(delta)); {
-		case delta > 0 && oldQuantity == 0:
-			held = []counterAdjustment{{k, map[string]int{model.AttrAvailable: -delta}, table.AllOf(table.AttributesUnchanged(record, "name", "unitPrice", "currency"), enough)}}
-			held[0].adjustOrderCount(record, 1)
+		switch {
 		case delta > 0:
-			held = []counterAdjustment{{k, map[string]int{model.AttrAvailable: -delta}, enough}}
+			enough := table.CompareAttribute(model.AttrAvailable, ">=", model.Num(delta))
+			held = []counterAdjustment{{k, map[string]int{model.AttrAvailable: -delta}, table.AllOf(table.AttributesUnchanged(record, "name", "unitPrice", "currency"), enough)}}
+			if oldQuantity == 0 {
+				held[0].adjustOrderCount(record, 1)
+			}
 		default:
 			held = c.appendCounterAdjustment(nil, cmd.SKU, model.AttrAvailable, -delta)
 			if cmd.Quantity == 0 && len(held) > 0 {

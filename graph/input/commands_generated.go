@@ -32,6 +32,7 @@ func (in SetOrderItemInput) Command(c *Validator) commerce.OrderItemChange {
 		OrderID:         parseValue(c, commerce.ParseOrderID, in.OrderID, "orderId"),
 		SKU:             parseValue(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
 		Quantity:        parseValue(c, parseQuantity, in.Quantity, "quantity"),
+		ExpectedTotal:   parseExpectedTotal(c, in.ExpectedTotal),
 		ExpectedVersion: parseExpectedVersion(c, in.ExpectedVersion),
 	}
 }

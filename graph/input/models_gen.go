@@ -287,6 +287,11 @@ type SetOrderItemInput struct {
 	Sku string `json:"sku"`
 	// The new number of units, from 1 to 1,000,000.
 	Quantity int32 `json:"quantity"`
+	// The total that the customer agreed to. If the total of the changed order differs, the server
+	// changes nothing and returns the user error `PriceChanged`. The field is required if the mutation
+	// adds units to a line item whose product has another price now. Otherwise, if this field is
+	// omitted, the server accepts any total.
+	ExpectedTotal *MoneyInput `json:"expectedTotal,omitempty"`
 	// The `version` that the order had when the client read it. If the version has changed since then,
 	// the mutation changes nothing, and returns the user error `VersionConflict` and the current order.
 	// If this field is omitted, the server does not check the version.

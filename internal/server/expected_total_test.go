@@ -65,7 +65,7 @@ func TestExpectedTotal(t *testing.T) {
 				if total := last.CurrentTotal.Amount + " " + last.CurrentTotal.CurrencyCode; total != c.current {
 					t.Errorf("the total is %q, want %q", total, c.current)
 				}
-				if last.Code == "PRICE_CHANGED" && (last.Typename != "PriceChanged" || !strings.Contains(last.Message, "now "+c.current) || !strings.Contains(last.Message, "place the order again")) {
+				if last.Code == "PRICE_CHANGED" && (last.Typename != "PriceChanged" || !strings.Contains(last.Message, "now "+c.current) || !strings.Contains(last.Message, "send the mutation again")) {
 					t.Errorf("the user error is %+v", last)
 				}
 			})
@@ -126,6 +126,66 @@ func TestPriceChangesBeforeTheOrderIsPlaced(t *testing.T) {
 			}
 		}
 		s.refuse(t, "placeOrder", order.with("expectedTotal", mutationInput{"amount": "22.00"}), "IDEMPOTENCY_KEY_REUSED input.idempotencyKey")
+	})
+}
+
+// Units that are added to a line item have the current price, and so have the units before them. So
+// the customer must agree to the new total. An order of one unit does not lock the price.
+func TestUnitsAreAddedAtTheCurrentPrice(t *testing.T) {
+	t.Parallel()
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newFixture(t, db, smallDataset(t))
+		others := s.secondServer(t)
+		id := s.place(t, "ann", "mug", "plate") // 7.50 and 12.00
+		set := func(quantity int, total string) mutationInput {
+			input := mutationInput{"orderId": id, "sku": "mug", "quantity": quantity}
+			if total != "" {
+				input = input.with("expectedTotal", mutationInput{"amount": total})
+			}
+			return input
+		}
+		reprice := func(amount string) {
+			others.mutate(t, "updateProduct", mutationInput{"sku": "mug", "unitPrice": mutationInput{"amount": amount}})
+		}
+		accept := func(input mutationInput, lines, total string) {
+			t.Helper()
+			s.mutate(t, "setOrderItem", input)
+			if o := s.order(t, id); o.lines() != lines || o.Total.Amount != total {
+				t.Errorf("the order has %s, total %s, want %s, total %s", o.lines(), o.Total.Amount, lines, total)
+			}
+			s.checkCopy(t, id)
+		}
+		refuse := func(input mutationInput, total string) {
+			t.Helper()
+			before := s.orders(t)
+			e := s.refuse(t, "setOrderItem", input, "PRICE_CHANGED input.expectedTotal").UserErrors[0]
+			if e.Typename != "PriceChanged" || e.CurrentTotal.Amount != total || !strings.Contains(e.Message, total) {
+				t.Errorf("the user error is %+v, want the total %s", e, total)
+			}
+			if after := s.orders(t); after != before {
+				t.Errorf("the refused mutation changed the orders to %s from %s", after, before)
+			}
+		}
+		accept(set(2, ""), "2 mug at 7.50, 1 plate at 12.00", "27.00")
+		reprice("9.00")
+		refuse(set(100, ""), "912.00")
+		refuse(set(100, "762.00"), "912.00") // the total at the old price
+		accept(set(1, ""), "1 mug at 7.50, 1 plate at 12.00", "19.50")
+		refuse(set(1, "21.00"), "19.50")
+		accept(set(3, "39"), "3 mug at 9.00, 1 plate at 12.00", "39.00")
+		accept(set(4, ""), "4 mug at 9.00, 1 plate at 12.00", "48.00")
+		reprice("1.00")
+		accept(set(5, "17.00"), "5 mug at 1.00, 1 plate at 12.00", "17.00")
+		// The price changes between the read and the transaction.
+		s.wire.beforeNextTransaction(func() { reprice("2.00") })
+		got := s.try(t, "setOrderItem", set(6, "18.00"))
+		if !slices.Equal(reasonsOf(got), []string{"PRICE_CHANGED input.expectedTotal"}) || got.UserErrors[0].CurrentTotal.Amount != "24.00" {
+			t.Errorf("the mutation returns %+v, want the total 24.00", got.UserErrors)
+		}
+		// The product now has another currency.
+		others.mutate(t, "updateProduct", mutationInput{"sku": "mug", "unitPrice": mutationInput{"amount": "5", "currencyCode": "EUR"}})
+		s.refuse(t, "setOrderItem", set(6, "18.00"), "INVALID input.sku")
+		accept(set(2, ""), "2 mug at 1.00, 1 plate at 12.00", "14.00")
 	})
 }
 

@@ -301,9 +301,9 @@ func TestItemsOfAPendingOrder(t *testing.T) {
 			lines, total string
 			mugs, note   string
 		}{
-			{"setOrderItem", set("mug", 10), "10 mug at 7.50, 1 plate at 12.00", "87.00", "92 of 102 available", "mug: 10, before: 1"},
-			{"setOrderItem", set("mug", 4), "4 mug at 7.50, 1 plate at 12.00", "42.00", "98 of 102 available", "mug: 4, before: 10"},
-			{"setOrderItem", set("mug", 102), "102 mug at 7.50, 1 plate at 12.00", "777.00", "0 of 102 available", "mug: 102, before: 4"},
+			{"setOrderItem", set("mug", 10).with("expectedTotal", mutationInput{"amount": "102"}), "10 mug at 9.00, 1 plate at 12.00", "102.00", "92 of 102 available", "mug: 10, before: 1"},
+			{"setOrderItem", set("mug", 4), "4 mug at 9.00, 1 plate at 12.00", "48.00", "98 of 102 available", "mug: 4, before: 10"},
+			{"setOrderItem", set("mug", 102), "102 mug at 9.00, 1 plate at 12.00", "930.00", "0 of 102 available", "mug: 102, before: 4"},
 			{"removeOrderItem", mutationInput{"orderId": id, "sku": "mug"}, "1 plate at 12.00", "12.00", "102 of 102 available", "mug: 0, before: 102"},
 			{"setOrderItem", set("mug", 2), "2 mug at 9.00, 1 plate at 12.00", "30.00", "100 of 102 available", "mug: 2, before: 0"},
 			{"removeOrderItem", mutationInput{"orderId": id, "sku": "plate"}, "2 mug at 9.00", "18.00", "100 of 102 available", "plate: 0, before: 1"},

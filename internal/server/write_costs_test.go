@@ -123,7 +123,7 @@ func costs() []writeCost {
 		{mutation: "setOrderItem", variant: fmt.Sprintf("a %dth product, so that items are no longer embedded", commerce.MaxEmbeddedItems+1), usual: true, lines: commerce.MaxEmbeddedItems + 1,
 			input: preparedInput(commerce.MaxEmbeddedItems, mutationInput{"sku": skus(commerce.MaxEmbeddedItems + 1)[commerce.MaxEmbeddedItems], "quantity": 2})},
 		{mutation: "setOrderItem", variant: "more of one of " + fmt.Sprint(commerce.MaxLines) + " products, all embedded by other software", lines: commerce.MaxLines,
-			input: externalInput(mutationInput{"sku": "p01", "quantity": 2})},
+			input: externalInput(mutationInput{"sku": "p01", "quantity": 2, "expectedTotal": mutationInput{"amount": "222"}})},
 		{mutation: "removeOrderItem", variant: "one of 3 products", usual: true, lines: 1, input: preparedInput(3, mutationInput{"sku": "p01"})},
 		{mutation: "removeOrderItem", variant: fmt.Sprintf("one of %d products", commerce.MaxLines), lines: 1, input: preparedInput(commerce.MaxLines, mutationInput{"sku": "p01"})},
 		{mutation: "removeOrderItem", variant: "one of " + fmt.Sprint(commerce.MaxLines) + " products, all embedded by other software", lines: commerce.MaxLines,
