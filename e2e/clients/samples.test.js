@@ -19,7 +19,7 @@ test('the generated types fit the samples, and each type of user error has its c
   const config = join(scratch, 'codegen.config.mjs')
   const place = join(scratch, 'place.ts')
   copyFileSync(join(import.meta.dirname, 'samples/place.ts'), place)
-  const compile = () => run(scratch, 'tsc', '--strict', '--module', 'nodenext', '--target', 'es2023', '--rootDir', '.', '--outDir', 'out', 'place.ts')
+  const compile = () => run(scratch, 'tsc', '--strict', '--verbatimModuleSyntax', '--module', 'nodenext', '--target', 'es2023', '--rootDir', '.', '--outDir', 'out', 'place.ts')
   run(scratch, 'graphql-codegen', '--config', 'codegen.config.mjs')
   compile()
 

@@ -9,6 +9,7 @@ export default {
       presetConfig: { fragmentMasking: false },
       config: {
         strictScalars: true,
+        useTypeImports: true,
         scalars: { ID: 'string', DateTime: 'string', Date: 'string', Decimal: 'string', CurrencyCode: 'string', _Any: 'unknown' },
       },
     },
