@@ -6,7 +6,7 @@ OUT ?= ordergraph
 # linker cannot remove unused methods, and the binary is a third larger.
 BUILD := CGO_ENABLED=0 go build -trimpath -tags lambda.norpc,grpcnotrace -ldflags='-s -w'
 
-.PHONY: build release lambda test race lint lint-deploy generate graphiql test-browser test-http test-clients test-live test-schema test-federation
+.PHONY: build release lambda test race lint lint-deploy prose generate graphiql test-browser test-http test-clients test-live test-schema test-federation
 
 build:
 	$(BUILD) -o $(OUT) .
@@ -32,6 +32,10 @@ lint:
 # Installs pinned linters on the first run.
 lint-deploy:
 	deploy/lint
+
+# Installs a pinned Vale on the first run.
+prose:
+	.ci/prose
 
 # Updates all derived files: generated code, tables of the docs, golden files.
 generate:

@@ -1,16 +1,22 @@
 package cli_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/ordergraph/ordergraph/internal/dynamolocal"
 	"github.com/ordergraph/ordergraph/internal/server"
+	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
 func post(t *testing.T, url, body string) (int, string) {
@@ -139,39 +145,74 @@ func TestDocumentedStatuses(t *testing.T) {
 	}
 }
 
-// The README's commands create a key, start a server that requires tokens, and send a request with
-// a token.
-func TestReadmeTokenCommands(t *testing.T) {
-	block := findInFile(t, "README.md", "(?s)```sh\n(export ORDERGRAPH_AUTH=jwt .*?)```")
-	key := filepath.Join(t.TempDir(), "dev-key")
-	lines := strings.Split(strings.ReplaceAll(strings.ReplaceAll(block, "\\\n", ""), "dev-key", key), "\n")
-	settings, ok := strings.CutPrefix(lines[0], "export ")
-	if !ok || len(lines) != 6 {
-		t.Fatalf("the README has the commands %q, want an export and 5 more lines", lines)
-	}
-	variables := strings.Fields(settings)
-	makeKey, ok := strings.CutPrefix(lines[1], "go run . ")
-	if !ok {
-		t.Fatalf("the command is %q", lines[1])
-	}
-	run(t, makeKey, variables...).checkSucceeded(t)
-	makeToken := regexp.MustCompile(`^TOKEN=\$\(go run \. (.*)\)$`).FindStringSubmatch(lines[2])
-	if makeToken == nil || lines[3] != "go run . &" {
-		t.Fatalf("the commands are %q, %q", lines[2], lines[3])
-	}
-	token := run(t, makeToken[1], variables...)
-	token.checkSucceeded(t)
-	_, url := serve(t, "-addr 127.0.0.1:0", variables...)
-	// The command retries until the server has started.
-	parts := regexp.MustCompile(`--retry-connrefused .*"Authorization: Bearer \$TOKEN".* -d '(.*)'`).FindStringSubmatch(lines[4])
-	if parts == nil {
-		t.Fatalf("the command is %q", lines[4])
-	}
-	for bearer, want := range map[string]int{token.stdout.String(): http.StatusOK, "": http.StatusUnauthorized} {
-		status, answer := postAs(t, url, strings.TrimSpace(bearer), parts[1])
-		if status != want || strings.HasPrefix(answer, `{"data":{"customer":{"name":"Alice Chen"}},`) != (want == http.StatusOK) {
-			t.Errorf("with the token %q: status %d, %s", bearer, status, answer)
+// The README's commands run in one shell from top to bottom, and leave no server behind. Only the
+// commands that need Docker or run the tests are left out. DynamoDB Local takes the place of AWS.
+func TestReadmeCommands(t *testing.T) {
+	for _, program := range []string{"bash", "curl"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("the README needs %s", program)
 		}
+	}
+	db := dynamolocal.Shared(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(address)
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var script strings.Builder
+	tested := false
+	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllSubmatch(text, -1) {
+		commands := string(block[1])
+		switch {
+		case strings.HasPrefix(commands, "docker "):
+			continue
+		case strings.HasPrefix(commands, "go test "):
+			tested = true
+			findInFile(t, ".ci/run", "(?m)^ORDERGRAPH_TEST_LONG=1 ("+regexp.QuoteMeta(strings.TrimSpace(commands))+")$")
+			continue
+		}
+		script.WriteString(strings.NewReplacer(
+			"go build ", "go build -C '"+root+"' ", "-o ordergraph ", `-o "$PWD/ordergraph" `, ":8080", ":"+port,
+		).Replace(commands))
+	}
+	if !tested {
+		t.Error("the README does not name the command that runs the tests")
+	}
+	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer stop()
+	shell := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", script.String())
+	shell.Dir = t.TempDir()
+	shell.Env = append(os.Environ(),
+		"ORDERGRAPH_ADDR="+address, "ORDERGRAPH_TABLE="+storetest.TableName(), "AWS_ENDPOINT_URL="+db.Endpoint(),
+		"AWS_ACCESS_KEY_ID=local", "AWS_SECRET_ACCESS_KEY=local", "AWS_EC2_METADATA_DISABLED=true", "AWS_CONFIG_FILE=/nowhere", "AWS_SHARED_CREDENTIALS_FILE=/nowhere")
+	shell.WaitDelay = time.Second // a server that is left behind keeps the output open
+	out, err := shell.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, want := range []string{
+		`"customer":{"name":"Alice Chen","orders":{"nodes":[{"id":"01HVNR4Q3R0000000000000002"`, `"availableTransitions":["CONFIRMED","CANCELLED"]`,
+		`{"data":{"customer":{"name":"Alice Chen"}}`, `{"data":{"customer":{"name":"Alice Chen","orderCount":2}}`,
+	} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("the commands do not print %s:\n%s", want, out)
+		}
+	}
+	if conn, err := net.Dial("tcp", address); err == nil {
+		_ = conn.Close()
+		t.Error("a server is still running")
 	}
 }
 
