@@ -17,10 +17,11 @@ func TestCheckDocuments(t *testing.T) {
 	dear := document.TrustedDocument{ID: "dear", Text: `{ orders(first: 100) { nodes { customer { orders(first: 100) { nodes { items(first: 100) { nodes { product { orderItems(first: 100) { nodes { quantity } } } } } } } } } } }`}
 	several := document.TrustedDocument{ID: "several", Name: "X", Text: `query One { __typename } mutation Two { confirmOrder(input: {orderId: "x"}) { order { id } } }`}
 	introspecting := document.TrustedDocument{ID: "schema", Text: `query Schema { __schema { queryType { name } } }`}
-	given := append(slices.Clone(manifest), dear, several, introspecting)
+	literal := document.TrustedDocument{ID: "literal", Text: `query Literal { customers(first: 2147483648) { nodes { id } } employees(hired: {from: "2023-02-29"}) { nodes { id } } }`}
+	given := append(slices.Clone(manifest), dear, several, introspecting, literal)
 	opts := Options{Documents: given}
 	schema := Schema()
-	wrong := map[string]string{"wrong": "2:3: Cannot query field", "broken": "1:15: Expected Name", "dear": "1:1: "}
+	wrong := map[string]string{"wrong": "2:3: Cannot query field", "broken": "1:15: Expected Name", "dear": "1:1: ", "literal": `1:34: argument "first" does not fit`}
 	var ids []string
 	for _, o := range CheckDocuments(opts, 3) {
 		ids = append(ids, o.ID+" "+o.Type+" "+o.Name)
@@ -45,7 +46,7 @@ func TestCheckDocuments(t *testing.T) {
 		}
 	}
 	want := []string{"alice query Alice", manifest[1].ID + " query Bob", "wrong query Wrong", "broken  Broken", "confirm mutation Confirm", "large query Large",
-		"dear query ", "several query One", "several mutation Two", "schema query Schema"}
+		"dear query ", "several query One", "several mutation Two", "schema query Schema", "literal query Literal"}
 	if !slices.Equal(ids, want) {
 		t.Errorf("the checked operations are %q, want %q", ids, want)
 	}

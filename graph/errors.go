@@ -18,6 +18,10 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 )
 
+// maxErrorMessage is the maximum length of an error message in bytes. Messages can quote the
+// client's input.
+const maxErrorMessage = 1000
+
 // presentError converts an error for the client. The client sees only the errors that this function
 // lists. All other errors become INTERNAL, and only the log contains their cause.
 func (r *Resolver) presentError(ctx context.Context, err error) *gqlerror.Error {
@@ -32,7 +36,7 @@ func (r *Resolver) presentError(ctx context.Context, err error) *gqlerror.Error 
 	var invalid *commerce.InvalidError
 	var clock *table.ClockError
 	show := func(code, format string, args ...any) *gqlerror.Error {
-		shown.Message = fmt.Sprintf(format, args...)
+		shown.Message = errcode.Excerpt(fmt.Sprintf(format, args...), maxErrorMessage)
 		return errcode.WithCode(shown, code)
 	}
 	var full *admission.Refusal

@@ -32,8 +32,6 @@ type execution struct {
 	budget *table.ReadBudget
 	// trace records the DynamoDB requests for the explain output. If not requested, it is nil.
 	trace *trace.Trace
-	// arguments is the result of operation.Prepared.VariableArguments.
-	arguments []any
 	// currentField is the field whose resolver was called last.
 	currentField *operation.Field
 	// path contains the fields from the root to the current object.
@@ -43,6 +41,9 @@ type execution struct {
 	values, pages, mutations int
 	// written counts the write units of mutations.
 	written trace.Usage
+	errs    errorFilter
+	// errorBytes is the length of the response's errors. respond sets it.
+	errorBytes int
 	boundedResponse
 }
 
@@ -70,8 +71,8 @@ func (e *Executor) newExecution(ctx context.Context, o *admittedOperation) *exec
 	if o.Operation != nil && o.Operation.Operation == ast.Mutation {
 		ctx = x.written.NewContext(ctx)
 	}
-	x.ctx = graphql.WithResponseContext(graphql.WithOperationContext(ctx, o.OperationContext), e.resolver.presentError, panicError)
-	x.arguments = o.prepared.VariableArguments(x.ctx, x.generated, o.Variables)
+	x.errs.present, x.errs.limit = e.resolver.presentError, e.limits.Errors
+	x.ctx = graphql.WithResponseContext(graphql.WithOperationContext(ctx, o.OperationContext), x.errs.add, panicError)
 	return x
 }
 
@@ -89,7 +90,8 @@ func (e *Executor) run(ctx context.Context, o *admittedOperation, change *feed.O
 		data = x.executeQuery()
 	}
 	o.prepared.ResponseBytes.Store(int64(min(len(data), operation.MaxInitialResponseCapacity)))
-	return x.respond(data), x.actualCost(len(data) + x.dropped)
+	response = x.respond(data)
+	return response, x.actualCost(len(data) + x.dropped + x.errorBytes)
 }
 
 // actualCost returns the cost of an execution in points. It is the highest of the costs of the
@@ -100,15 +102,22 @@ func (x *execution) actualCost(bytes int) int {
 	return max(responseCost, bytes/operation.BytesPerPoint, x.executor.limits.Requests-max(0, x.budget.Remaining())) + x.mutations*operation.MutationCost + int(operation.WritePoints(x.written.WriteUnits()))
 }
 
-// respond returns the response with the data, all errors and, if requested, the explain output.
+// respond returns the response with the data, the errors and, if requested, the explain output. If
+// data and errors exceed the limit of the response, an error replaces both. The explain output gets
+// the bytes that remain.
 func (x *execution) respond(data []byte) *graphql.Response {
-	response := &graphql.Response{Data: data}
-	if limit := x.executor.limits.Answer; x.offset() > limit {
-		response.Data, response.Errors = nil, gqlerror.List{newResponseTooLargeError(x.operation.Operation, limit)}
+	response := &graphql.Response{Data: data, Errors: append(graphql.GetErrors(x.ctx), x.errs.closing()...)}
+	for _, err := range response.Errors {
+		x.errorBytes += encodedLength(err)
 	}
-	response.Errors = append(response.Errors, graphql.GetErrors(x.ctx)...)
+	limit := x.executor.limits.Answer
+	left := limit - x.offset() - x.errorBytes
+	if left < 0 {
+		response.Data, response.Errors = nil, gqlerror.List{newResponseTooLargeError(x.operation.Operation, limit)}
+		left = limit
+	}
 	if x.trace != nil {
-		response.Extensions = map[string]any{"explain": explain.Describe(x.trace, x.executor.prices)}
+		response.Extensions = map[string]any{"explain": explain.Describe(x.trace, x.executor.prices, left)}
 	}
 	return response
 }
@@ -169,7 +178,7 @@ func (x *execution) runPlan(ctx context.Context, first func(plan)) {
 		return
 	}
 	x.loaders.Plan(func(level *loaders.Level) {
-		first(plan{&planState{resolver: x.executor.resolver, loaders: x.loaders, arguments: x.arguments}, level})
+		first(plan{&planState{resolver: x.executor.resolver, loaders: x.loaders, arguments: x.operation.arguments}, level})
 	})
 }
 
@@ -326,18 +335,6 @@ func (x *execution) closeList(start responseMark, valid bool) bool {
 func (x *execution) writeNull() bool {
 	x.out = append(x.out, "null"...)
 	return true
-}
-
-// argumentsOf returns the arguments of a field. If they are invalid, argumentsOf records an error
-// and returns false.
-func (x *execution) argumentsOf(f *operation.Field) (any, bool) {
-	if read := f.ArgumentsIn(x.arguments); read != nil {
-		return read, true
-	}
-	ctx := x.fieldContext(f)
-	_, err := f.ReadArguments(ctx, x.generated, x.operation.Variables)
-	graphql.GetOperationContext(ctx).Error(ctx, err)
-	return nil, false
 }
 
 // introspect writes the result of __schema or __type. gqlgen's generated code computes the result.

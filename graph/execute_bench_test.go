@@ -76,7 +76,7 @@ func executing(t testing.TB, byOracle bool) func() int {
 	}
 	e.lookahead = false
 	prepared, _, errs := e.prepare(t.Context(), Request{Query: executedOrders, Variables: map[string]any{"n": json.Number("50")}})
-	if len(errs) > 0 {
+	if errs = append(errs, e.readArguments(t.Context(), prepared)...); len(errs) > 0 {
 		t.Fatal(errs)
 	}
 	ctx := context.WithValue(withReportedErrors(t.Context()), pairKey{}, e)

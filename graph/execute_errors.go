@@ -72,16 +72,18 @@ func (x *execution) recordPanic(ctx context.Context, panicked any) {
 // recordMissing records an error for a null value of a non-null field. If the field already has an
 // error, it records nothing. It always returns false.
 func (x *execution) recordMissing(f *operation.Field, message string) bool {
-	return recordMissingAt(x.fieldContext(f), message)
+	return x.recordMissingAt(x.fieldContext(f), message)
 }
 
 // recordMissingElement is like recordMissing, but for an element of a list.
 func (x *execution) recordMissingElement() bool {
-	return recordMissingAt(x.objectContext(), nullElement)
+	return x.recordMissingAt(x.objectContext(), nullElement)
 }
 
-func recordMissingAt(ctx context.Context, message string) bool {
-	if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+// recordMissingAt records nothing if errors may have been omitted, because the field can have one of
+// them.
+func (x *execution) recordMissingAt(ctx context.Context, message string) bool {
+	if !x.errs.full() && !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 		graphql.AddErrorf(ctx, "%s", message)
 	}
 	return false

@@ -1123,11 +1123,7 @@ func readCustomerOrdersArguments(ctx context.Context, generated any, args map[st
 
 func (x *execution) resolveCustomerOrders(f *operation.Field, obj *commerce.Customer) (v *paging.Connection[*commerce.Order], ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*customerOrdersArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*customerOrdersArguments)
 	x.currentField = f
 	x.pages++
 	v, err := x.customerResolvers.Orders(x.resolverCtx, obj, a.placed, a.first, a.after, a.last, a.before)
@@ -1150,11 +1146,7 @@ func readCustomerSpendingArguments(ctx context.Context, generated any, args map[
 
 func (x *execution) resolveCustomerSpending(f *operation.Field, obj *commerce.Customer) (v []*commerce.Spending, ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*customerSpendingArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*customerSpendingArguments)
 	x.currentField = f
 	v, err := x.customerResolvers.Spending(x.resolverCtx, obj, a.placed)
 	return v, x.recordError(f, err)
@@ -1176,11 +1168,7 @@ func readCustomerOrderArguments(ctx context.Context, generated any, args map[str
 
 func (x *execution) resolveCustomerOrder(f *operation.Field, obj *commerce.Customer) (v *commerce.Order, ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*customerOrderArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*customerOrderArguments)
 	x.currentField = f
 	v, err := x.customerResolvers.Order(x.resolverCtx, obj, a.id)
 	return v, x.recordError(f, err)
@@ -1598,11 +1586,7 @@ func readEmployeeCustomersArguments(ctx context.Context, generated any, args map
 
 func (x *execution) resolveEmployeeCustomers(f *operation.Field, obj *commerce.Employee) (v *paging.Connection[*commerce.Customer], ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*employeeCustomersArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*employeeCustomersArguments)
 	x.currentField = f
 	x.pages++
 	v, err := x.employeeResolvers.Customers(x.resolverCtx, obj, a.first, a.after, a.last, a.before)
@@ -1631,11 +1615,7 @@ func readEmployeeOrdersArguments(ctx context.Context, generated any, args map[st
 
 func (x *execution) resolveEmployeeOrders(f *operation.Field, obj *commerce.Employee) (v *paging.Connection[*commerce.Order], ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*employeeOrdersArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*employeeOrdersArguments)
 	x.currentField = f
 	x.pages++
 	v, err := x.employeeResolvers.Orders(x.resolverCtx, obj, a.first, a.after, a.last, a.before)
@@ -2698,11 +2678,7 @@ func readMutationCreateCustomerArguments(ctx context.Context, generated any, arg
 
 func (x *execution) resolveMutationCreateCustomer(f *operation.Field) (v *Payload[commerce.Customer], ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*mutationCreateCustomerArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*mutationCreateCustomerArguments)
 	x.currentField = f
 	v, err := x.mutationResolvers.CreateCustomer(x.resolverCtx, a.input)
 	return v, x.recordError(f, err)
@@ -2724,11 +2700,7 @@ func readMutationUpdateCustomerArguments(ctx context.Context, generated any, arg
 
 func (x *execution) resolveMutationUpdateCustomer(f *operation.Field) (v *Payload[commerce.Customer], ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*mutationUpdateCustomerArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*mutationUpdateCustomerArguments)
 	x.currentField = f
 	v, err := x.mutationResolvers.UpdateCustomer(x.resolverCtx, a.input)
 	return v, x.recordError(f, err)
@@ -2750,11 +2722,7 @@ func readMutationAssignAccountRepArguments(ctx context.Context, generated any, a
 
 func (x *execution) resolveMutationAssignAccountRep(f *operation.Field) (v *Payload[commerce.Customer], ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*mutationAssignAccountRepArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*mutationAssignAccountRepArguments)
 	x.currentField = f
 	v, err := x.mutationResolvers.AssignAccountRep(x.resolverCtx, a.input)
 	return v, x.recordError(f, err)
@@ -2776,11 +2744,7 @@ func readMutationPlaceOrderArguments(ctx context.Context, generated any, args ma
 
 func (x *execution) resolveMutationPlaceOrder(f *operation.Field) (v *Payload[commerce.Order], ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*mutationPlaceOrderArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*mutationPlaceOrderArguments)
 	x.currentField = f
 	v, err := x.mutationResolvers.PlaceOrder(x.resolverCtx, a.input)
 	return v, x.recordError(f, err)
@@ -2802,11 +2766,7 @@ func readMutationConfirmOrderArguments(ctx context.Context, generated any, args 
 
 func (x *execution) resolveMutationConfirmOrder(f *operation.Field) (v *Payload[commerce.Order], ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*mutationConfirmOrderArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*mutationConfirmOrderArguments)
 	x.currentField = f
 	v, err := x.mutationResolvers.ConfirmOrder(x.resolverCtx, a.input)
 	return v, x.recordError(f, err)
@@ -2828,11 +2788,7 @@ func readMutationShipOrderArguments(ctx context.Context, generated any, args map
 
 func (x *execution) resolveMutationShipOrder(f *operation.Field) (v *Payload[commerce.Order], ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*mutationShipOrderArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*mutationShipOrderArguments)
 	x.currentField = f
 	v, err := x.mutationResolvers.ShipOrder(x.resolverCtx, a.input)
 	return v, x.recordError(f, err)
@@ -2854,11 +2810,7 @@ func readMutationDeliverOrderArguments(ctx context.Context, generated any, args 
 
 func (x *execution) resolveMutationDeliverOrder(f *operation.Field) (v *Payload[commerce.Order], ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*mutationDeliverOrderArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*mutationDeliverOrderArguments)
 	x.currentField = f
 	v, err := x.mutationResolvers.DeliverOrder(x.resolverCtx, a.input)
 	return v, x.recordError(f, err)
@@ -2880,11 +2832,7 @@ func readMutationCancelOrderArguments(ctx context.Context, generated any, args m
 
 func (x *execution) resolveMutationCancelOrder(f *operation.Field) (v *Payload[commerce.Order], ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*mutationCancelOrderArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*mutationCancelOrderArguments)
 	x.currentField = f
 	v, err := x.mutationResolvers.CancelOrder(x.resolverCtx, a.input)
 	return v, x.recordError(f, err)
@@ -2906,11 +2854,7 @@ func readMutationSetOrderItemArguments(ctx context.Context, generated any, args 
 
 func (x *execution) resolveMutationSetOrderItem(f *operation.Field) (v *Payload[commerce.Order], ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*mutationSetOrderItemArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*mutationSetOrderItemArguments)
 	x.currentField = f
 	v, err := x.mutationResolvers.SetOrderItem(x.resolverCtx, a.input)
 	return v, x.recordError(f, err)
@@ -2932,11 +2876,7 @@ func readMutationRemoveOrderItemArguments(ctx context.Context, generated any, ar
 
 func (x *execution) resolveMutationRemoveOrderItem(f *operation.Field) (v *Payload[commerce.Order], ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*mutationRemoveOrderItemArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*mutationRemoveOrderItemArguments)
 	x.currentField = f
 	v, err := x.mutationResolvers.RemoveOrderItem(x.resolverCtx, a.input)
 	return v, x.recordError(f, err)
@@ -2958,11 +2898,7 @@ func readMutationUpdateShippingAddressArguments(ctx context.Context, generated a
 
 func (x *execution) resolveMutationUpdateShippingAddress(f *operation.Field) (v *Payload[commerce.Order], ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*mutationUpdateShippingAddressArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*mutationUpdateShippingAddressArguments)
 	x.currentField = f
 	v, err := x.mutationResolvers.UpdateShippingAddress(x.resolverCtx, a.input)
 	return v, x.recordError(f, err)
@@ -2984,11 +2920,7 @@ func readMutationCreateProductArguments(ctx context.Context, generated any, args
 
 func (x *execution) resolveMutationCreateProduct(f *operation.Field) (v *Payload[commerce.Product], ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*mutationCreateProductArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*mutationCreateProductArguments)
 	x.currentField = f
 	v, err := x.mutationResolvers.CreateProduct(x.resolverCtx, a.input)
 	return v, x.recordError(f, err)
@@ -3010,11 +2942,7 @@ func readMutationUpdateProductArguments(ctx context.Context, generated any, args
 
 func (x *execution) resolveMutationUpdateProduct(f *operation.Field) (v *Payload[commerce.Product], ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*mutationUpdateProductArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*mutationUpdateProductArguments)
 	x.currentField = f
 	v, err := x.mutationResolvers.UpdateProduct(x.resolverCtx, a.input)
 	return v, x.recordError(f, err)
@@ -3036,11 +2964,7 @@ func readMutationCreateWarehouseArguments(ctx context.Context, generated any, ar
 
 func (x *execution) resolveMutationCreateWarehouse(f *operation.Field) (v *Payload[commerce.Warehouse], ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*mutationCreateWarehouseArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*mutationCreateWarehouseArguments)
 	x.currentField = f
 	v, err := x.mutationResolvers.CreateWarehouse(x.resolverCtx, a.input)
 	return v, x.recordError(f, err)
@@ -3062,11 +2986,7 @@ func readMutationSetInventoryLevelArguments(ctx context.Context, generated any, 
 
 func (x *execution) resolveMutationSetInventoryLevel(f *operation.Field) (v *Payload[commerce.InventoryLevel], ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*mutationSetInventoryLevelArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*mutationSetInventoryLevelArguments)
 	x.currentField = f
 	v, err := x.mutationResolvers.SetInventoryLevel(x.resolverCtx, a.input)
 	return v, x.recordError(f, err)
@@ -3088,11 +3008,7 @@ func readMutationAdjustInventoryArguments(ctx context.Context, generated any, ar
 
 func (x *execution) resolveMutationAdjustInventory(f *operation.Field) (v *Payload[commerce.InventoryLevel], ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*mutationAdjustInventoryArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*mutationAdjustInventoryArguments)
 	x.currentField = f
 	v, err := x.mutationResolvers.AdjustInventory(x.resolverCtx, a.input)
 	return v, x.recordError(f, err)
@@ -3114,11 +3030,7 @@ func readMutationHireEmployeeArguments(ctx context.Context, generated any, args 
 
 func (x *execution) resolveMutationHireEmployee(f *operation.Field) (v *Payload[commerce.Employee], ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*mutationHireEmployeeArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*mutationHireEmployeeArguments)
 	x.currentField = f
 	v, err := x.mutationResolvers.HireEmployee(x.resolverCtx, a.input)
 	return v, x.recordError(f, err)
@@ -3140,11 +3052,7 @@ func readMutationUpdateEmployeeArguments(ctx context.Context, generated any, arg
 
 func (x *execution) resolveMutationUpdateEmployee(f *operation.Field) (v *Payload[commerce.Employee], ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*mutationUpdateEmployeeArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*mutationUpdateEmployeeArguments)
 	x.currentField = f
 	v, err := x.mutationResolvers.UpdateEmployee(x.resolverCtx, a.input)
 	return v, x.recordError(f, err)
@@ -3435,11 +3343,7 @@ func readOrderItemsArguments(ctx context.Context, generated any, args map[string
 
 func (x *execution) resolveOrderItems(f *operation.Field, obj *commerce.Order) (v *paging.Connection[*commerce.LineItem], ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*orderItemsArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*orderItemsArguments)
 	x.currentField = f
 	x.pages++
 	v, err := x.orderResolvers.Items(x.resolverCtx, obj, a.first, a.after, a.last, a.before)
@@ -3462,11 +3366,7 @@ func readOrderItemArguments(ctx context.Context, generated any, args map[string]
 
 func (x *execution) resolveOrderItem(f *operation.Field, obj *commerce.Order) (v *commerce.LineItem, ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*orderItemArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*orderItemArguments)
 	x.currentField = f
 	v, err := x.orderResolvers.Item(x.resolverCtx, obj, a.productID)
 	return v, x.recordError(f, err)
@@ -3494,11 +3394,7 @@ func readOrderTimelineArguments(ctx context.Context, generated any, args map[str
 
 func (x *execution) resolveOrderTimeline(f *operation.Field, obj *commerce.Order) (v *paging.Connection[*commerce.Event], ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*orderTimelineArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*orderTimelineArguments)
 	x.currentField = f
 	x.pages++
 	v, err := x.orderResolvers.Timeline(x.resolverCtx, obj, a.first, a.after, a.last, a.before)
@@ -4725,11 +4621,7 @@ func readProductInventoryArguments(ctx context.Context, generated any, args map[
 
 func (x *execution) resolveProductInventory(f *operation.Field, obj *commerce.Product) (v *paging.Connection[*commerce.InventoryLevel], ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*productInventoryArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*productInventoryArguments)
 	x.currentField = f
 	x.pages++
 	v, err := x.productResolvers.Inventory(x.resolverCtx, obj, a.first, a.after, a.last, a.before)
@@ -4758,11 +4650,7 @@ func readProductOrderItemsArguments(ctx context.Context, generated any, args map
 
 func (x *execution) resolveProductOrderItems(f *operation.Field, obj *commerce.Product) (v *paging.Connection[*commerce.LineItem], ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*productOrderItemsArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*productOrderItemsArguments)
 	x.currentField = f
 	x.pages++
 	v, err := x.productResolvers.OrderItems(x.resolverCtx, obj, a.first, a.after, a.last, a.before)
@@ -5282,11 +5170,7 @@ func readQueryCustomerArguments(ctx context.Context, generated any, args map[str
 
 func (x *execution) resolveQueryCustomer(f *operation.Field) (v *commerce.Customer, ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*queryCustomerArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*queryCustomerArguments)
 	x.currentField = f
 	v, err := x.queryResolvers.Customer(x.resolverCtx, a.id)
 	return v, x.recordError(f, err)
@@ -5308,11 +5192,7 @@ func readQueryCustomerByEmailArguments(ctx context.Context, generated any, args 
 
 func (x *execution) resolveQueryCustomerByEmail(f *operation.Field) (v *commerce.Customer, ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*queryCustomerByEmailArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*queryCustomerByEmailArguments)
 	x.currentField = f
 	v, err := x.queryResolvers.CustomerByEmail(x.resolverCtx, a.email)
 	return v, x.recordError(f, err)
@@ -5342,11 +5222,7 @@ func readQueryCustomersArguments(ctx context.Context, generated any, args map[st
 
 func (x *execution) resolveQueryCustomers(f *operation.Field) (v *paging.Connection[*commerce.Customer], ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*queryCustomersArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*queryCustomersArguments)
 	x.currentField = f
 	x.pages++
 	v, err := x.queryResolvers.Customers(x.resolverCtx, a.namePrefix, a.first, a.after, a.last, a.before)
@@ -5369,11 +5245,7 @@ func readQueryOrderArguments(ctx context.Context, generated any, args map[string
 
 func (x *execution) resolveQueryOrder(f *operation.Field) (v *commerce.Order, ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*queryOrderArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*queryOrderArguments)
 	x.currentField = f
 	v, err := x.queryResolvers.Order(x.resolverCtx, a.id)
 	return v, x.recordError(f, err)
@@ -5395,11 +5267,7 @@ func readQueryOrdersByIDArguments(ctx context.Context, generated any, args map[s
 
 func (x *execution) resolveQueryOrdersByID(f *operation.Field) (v []*commerce.Order, ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*queryOrdersByIDArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*queryOrdersByIDArguments)
 	x.currentField = f
 	v, err := x.queryResolvers.OrdersByID(x.resolverCtx, a.ids)
 	return v, x.recordError(f, err)
@@ -5423,11 +5291,7 @@ func readQueryOrderItemArguments(ctx context.Context, generated any, args map[st
 
 func (x *execution) resolveQueryOrderItem(f *operation.Field) (v *commerce.LineItem, ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*queryOrderItemArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*queryOrderItemArguments)
 	x.currentField = f
 	v, err := x.queryResolvers.OrderItem(x.resolverCtx, a.orderID, a.productID)
 	return v, x.recordError(f, err)
@@ -5459,11 +5323,7 @@ func readQueryOrdersArguments(ctx context.Context, generated any, args map[strin
 
 func (x *execution) resolveQueryOrders(f *operation.Field) (v *paging.Connection[*commerce.Order], ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*queryOrdersArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*queryOrdersArguments)
 	x.currentField = f
 	x.pages++
 	v, err := x.queryResolvers.Orders(x.resolverCtx, a.statuses, a.placed, a.first, a.after, a.last, a.before)
@@ -5503,11 +5363,7 @@ func readQueryOrdersByStatusArguments(ctx context.Context, generated any, args m
 
 func (x *execution) resolveQueryOrdersByStatus(f *operation.Field) (v *paging.Connection[*commerce.Order], ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*queryOrdersByStatusArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*queryOrdersByStatusArguments)
 	x.currentField = f
 	x.pages++
 	v, err := x.queryResolvers.OrdersByStatus(x.resolverCtx, a.status, a.placed, a.first, a.after, a.last, a.before)
@@ -5530,11 +5386,7 @@ func readQueryProductArguments(ctx context.Context, generated any, args map[stri
 
 func (x *execution) resolveQueryProduct(f *operation.Field) (v *commerce.Product, ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*queryProductArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*queryProductArguments)
 	x.currentField = f
 	v, err := x.queryResolvers.Product(x.resolverCtx, a.sku)
 	return v, x.recordError(f, err)
@@ -5556,11 +5408,7 @@ func readQueryProductsBySkuArguments(ctx context.Context, generated any, args ma
 
 func (x *execution) resolveQueryProductsBySku(f *operation.Field) (v []*commerce.Product, ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*queryProductsBySkuArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*queryProductsBySkuArguments)
 	x.currentField = f
 	v, err := x.queryResolvers.ProductsBySku(x.resolverCtx, a.skus)
 	return v, x.recordError(f, err)
@@ -5582,11 +5430,7 @@ func readQueryQuoteArguments(ctx context.Context, generated any, args map[string
 
 func (x *execution) resolveQueryQuote(f *operation.Field) (v *commerce.Quote, ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*queryQuoteArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*queryQuoteArguments)
 	x.currentField = f
 	v, err := x.queryResolvers.Quote(x.resolverCtx, a.input)
 	return v, x.recordError(f, err)
@@ -5618,11 +5462,7 @@ func readQueryProductsArguments(ctx context.Context, generated any, args map[str
 
 func (x *execution) resolveQueryProducts(f *operation.Field) (v *paging.Connection[*commerce.Product], ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*queryProductsArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*queryProductsArguments)
 	x.currentField = f
 	x.pages++
 	v, err := x.queryResolvers.Products(x.resolverCtx, a.category, a.namePrefix, a.first, a.after, a.last, a.before)
@@ -5651,11 +5491,7 @@ func readQueryCategoriesArguments(ctx context.Context, generated any, args map[s
 
 func (x *execution) resolveQueryCategories(f *operation.Field) (v *paging.Connection[*commerce.Category], ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*queryCategoriesArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*queryCategoriesArguments)
 	x.currentField = f
 	x.pages++
 	v, err := x.queryResolvers.Categories(x.resolverCtx, a.first, a.after, a.last, a.before)
@@ -5680,11 +5516,7 @@ func readQueryInventoryLevelArguments(ctx context.Context, generated any, args m
 
 func (x *execution) resolveQueryInventoryLevel(f *operation.Field) (v *commerce.InventoryLevel, ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*queryInventoryLevelArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*queryInventoryLevelArguments)
 	x.currentField = f
 	v, err := x.queryResolvers.InventoryLevel(x.resolverCtx, a.sku, a.warehouseID)
 	return v, x.recordError(f, err)
@@ -5706,11 +5538,7 @@ func readQueryEmployeeArguments(ctx context.Context, generated any, args map[str
 
 func (x *execution) resolveQueryEmployee(f *operation.Field) (v *commerce.Employee, ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*queryEmployeeArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*queryEmployeeArguments)
 	x.currentField = f
 	v, err := x.queryResolvers.Employee(x.resolverCtx, a.id)
 	return v, x.recordError(f, err)
@@ -5740,11 +5568,7 @@ func readQueryEmployeesArguments(ctx context.Context, generated any, args map[st
 
 func (x *execution) resolveQueryEmployees(f *operation.Field) (v *paging.Connection[*commerce.Employee], ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*queryEmployeesArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*queryEmployeesArguments)
 	x.currentField = f
 	x.pages++
 	v, err := x.queryResolvers.Employees(x.resolverCtx, a.hired, a.first, a.after, a.last, a.before)
@@ -5775,11 +5599,7 @@ func readQueryEmployeesByNameArguments(ctx context.Context, generated any, args 
 
 func (x *execution) resolveQueryEmployeesByName(f *operation.Field) (v *paging.Connection[*commerce.Employee], ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*queryEmployeesByNameArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*queryEmployeesByNameArguments)
 	x.currentField = f
 	x.pages++
 	v, err := x.queryResolvers.EmployeesByName(x.resolverCtx, a.name, a.first, a.after, a.last, a.before)
@@ -5810,11 +5630,7 @@ func readQueryEmployeesByJobTitleArguments(ctx context.Context, generated any, a
 
 func (x *execution) resolveQueryEmployeesByJobTitle(f *operation.Field) (v *paging.Connection[*commerce.Employee], ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*queryEmployeesByJobTitleArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*queryEmployeesByJobTitleArguments)
 	x.currentField = f
 	x.pages++
 	v, err := x.queryResolvers.EmployeesByJobTitle(x.resolverCtx, a.jobTitle, a.first, a.after, a.last, a.before)
@@ -5837,11 +5653,7 @@ func readQueryWarehouseArguments(ctx context.Context, generated any, args map[st
 
 func (x *execution) resolveQueryWarehouse(f *operation.Field) (v *commerce.Warehouse, ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*queryWarehouseArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*queryWarehouseArguments)
 	x.currentField = f
 	v, err := x.queryResolvers.Warehouse(x.resolverCtx, a.id)
 	return v, x.recordError(f, err)
@@ -5869,11 +5681,7 @@ func readQueryWarehousesArguments(ctx context.Context, generated any, args map[s
 
 func (x *execution) resolveQueryWarehouses(f *operation.Field) (v *paging.Connection[*commerce.Warehouse], ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*queryWarehousesArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*queryWarehousesArguments)
 	x.currentField = f
 	x.pages++
 	v, err := x.queryResolvers.Warehouses(x.resolverCtx, a.first, a.after, a.last, a.before)
@@ -5896,11 +5704,7 @@ func readQueryEntitiesArguments(ctx context.Context, generated any, args map[str
 
 func (x *execution) resolveQueryEntities(f *operation.Field) (v []Entity, ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*queryEntitiesArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*queryEntitiesArguments)
 	v, ok = x.generated.__resolve_entities(x.fieldContext(f), a.representations).([]Entity)
 	return v, ok || x.recordMissing(f, nullResult)
 }
@@ -6356,11 +6160,7 @@ func readSubscriptionOrderUpdatedArguments(ctx context.Context, generated any, a
 
 func (x *execution) openSubscriptionOrderUpdated(f *operation.Field) (ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return false
-	}
-	a := args.(*subscriptionOrderUpdatedArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*subscriptionOrderUpdatedArguments)
 	x.currentField = f
 	_, err := x.subscriptionResolvers.OrderUpdated(x.resolverCtx, a.id, a.after)
 	return x.recordError(f, err)
@@ -6384,11 +6184,7 @@ func readSubscriptionCustomerOrdersArguments(ctx context.Context, generated any,
 
 func (x *execution) openSubscriptionCustomerOrders(f *operation.Field) (ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return false
-	}
-	a := args.(*subscriptionCustomerOrdersArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*subscriptionCustomerOrdersArguments)
 	x.currentField = f
 	_, err := x.subscriptionResolvers.CustomerOrders(x.resolverCtx, a.customerID, a.after)
 	return x.recordError(f, err)
@@ -6410,11 +6206,7 @@ func readSubscriptionOrderStatusChangedArguments(ctx context.Context, generated 
 
 func (x *execution) openSubscriptionOrderStatusChanged(f *operation.Field) (ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return false
-	}
-	a := args.(*subscriptionOrderStatusChangedArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*subscriptionOrderStatusChangedArguments)
 	x.currentField = f
 	_, err := x.subscriptionResolvers.OrderStatusChanged(x.resolverCtx, a.status)
 	return x.recordError(f, err)
@@ -6924,11 +6716,7 @@ func readWarehouseEmployeesArguments(ctx context.Context, generated any, args ma
 
 func (x *execution) resolveWarehouseEmployees(f *operation.Field, obj *commerce.Warehouse) (v *paging.Connection[*commerce.Employee], ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*warehouseEmployeesArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*warehouseEmployeesArguments)
 	x.currentField = f
 	x.pages++
 	v, err := x.warehouseResolvers.Employees(x.resolverCtx, obj, a.first, a.after, a.last, a.before)
@@ -6957,11 +6745,7 @@ func readWarehouseInventoryArguments(ctx context.Context, generated any, args ma
 
 func (x *execution) resolveWarehouseInventory(f *operation.Field, obj *commerce.Warehouse) (v *paging.Connection[*commerce.InventoryLevel], ok bool) {
 	defer x.recoverPanic(f, &ok)
-	args, ok := x.argumentsOf(f)
-	if !ok {
-		return v, false
-	}
-	a := args.(*warehouseInventoryArguments)
+	a := f.ArgumentsIn(x.operation.arguments).(*warehouseInventoryArguments)
 	x.currentField = f
 	x.pages++
 	v, err := x.warehouseResolvers.Inventory(x.resolverCtx, obj, a.first, a.after, a.last, a.before)

@@ -16,6 +16,7 @@ import (
 	"github.com/ordergraph/ordergraph/graph/observe"
 	"github.com/ordergraph/ordergraph/graph/operation"
 	"github.com/ordergraph/ordergraph/graph/rate"
+	"github.com/ordergraph/ordergraph/graph/scalar"
 	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/price"
 	"github.com/ordergraph/ordergraph/internal/setting"
@@ -111,7 +112,9 @@ type admittedOperation struct {
 	*graphql.OperationContext
 	document *document.Document
 	prepared *operation.Prepared
-	cost     int
+	// arguments is the result of operation.Prepared.VariableArguments.
+	arguments []any
+	cost      int
 	// work counts the nodes that the server parsed and visited to prepare the operation.
 	work document.ProcessedNodes
 	// reservation holds the points that are reserved for the operation. Without rate limits, it is
@@ -151,7 +154,7 @@ func newExecutor(opts Options, served *ast.Schema) *Executor {
 		rates:              rate.NewLimiter(opts.Rates),
 		anonymousRates:     rate.NewLimiter(opts.Rates),
 		pools:              pools,
-		documents:          document.NewStore(schema.Schema(), document.Options{Limits: limits, NoIntrospection: opts.NoIntrospection, Trusted: opts.Documents, TrustedOnly: opts.TrustedOnly, Preparations: pools[admission.PoolParsing], OnInvalid: opts.OnInvalidDocument}),
+		documents:          document.NewStore(schema.Schema(), document.Options{Limits: limits, Scalars: scalar.Coercions(), NoIntrospection: opts.NoIntrospection, Trusted: opts.Documents, TrustedOnly: opts.TrustedOnly, Preparations: pools[admission.PoolParsing], OnInvalid: opts.OnInvalidDocument}),
 		prices:             cmp.Or(opts.Prices, price.Standard()),
 		eventTime:          opts.EventTime,
 		subscriptionMemory: document.NewSubscriptionMemory(pools[admission.PoolSubscriptionMemory]),
@@ -200,6 +203,11 @@ func (e *Executor) admit(ctx context.Context, r Request) (*admittedOperation, *R
 		}
 	}
 	o, outcome, errs := e.prepare(ctx, r)
+	if len(errs) == 0 {
+		if errs = e.readArguments(ctx, o); len(errs) > 0 {
+			outcome = Refused
+		}
+	}
 	workPoints := operation.PreparationPoints(o.work)
 	rates.Deduct(principal, workPoints)
 	if len(errs) > 0 {
@@ -215,6 +223,15 @@ func (e *Executor) admit(ctx context.Context, r Request) (*admittedOperation, *R
 	}
 	o.reservation = paid
 	return o, nil
+}
+
+// readArguments converts the arguments that contain variables.
+func (e *Executor) readArguments(ctx context.Context, o *admittedOperation) gqlerror.List {
+	var err *gqlerror.Error
+	if o.arguments, err = o.prepared.VariableArguments(ctx, e.fields.generated, o.Variables); err != nil {
+		return gqlerror.List{err}
+	}
+	return nil
 }
 
 // Charge takes points from the client for a request of the given size, before the server decodes
@@ -302,8 +319,8 @@ func (e *Executor) prepare(ctx context.Context, r Request) (*admittedOperation, 
 	if prepared.TooLarge {
 		return o, Refused, gqlerror.List{errcode.New(chosen.Position, document.LimitCodes.Cost, "the %s selects more than %d fields, including the fields of fragments: select fewer fields", chosen.Operation, document.MaxExpandedNodes)}
 	}
-	if errs := access.Check(principal, prepared, variables); len(errs) > 0 {
-		return o, Refused, errs
+	if err := access.Check(principal, prepared, variables); err != nil {
+		return o, Refused, gqlerror.List{err}
 	}
 	cost := prepared.Cost(variables)
 	if err := e.costs.Check(chosen, cost); err != nil {

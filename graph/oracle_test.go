@@ -8,12 +8,10 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
-	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/dynamo/trace"
-	"github.com/ordergraph/ordergraph/graph/explain"
 	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
@@ -80,22 +78,18 @@ func (o oracle) run(ctx context.Context, prepared *admittedOperation, change *fe
 		x.runPlan(x.ctx, func(p plan) { p.planRootFields(x.ctx, prepared.prepared.Root) })
 	}
 	ctx = graphql.WithOperationContext(context.WithValue(x.resolverCtx.(*resolverContext).Context, loadersKey{}, x.loaders), executed)
-	response := &graphql.Response{}
+	var data []byte
 	if change != nil {
-		response.Data = o.event(ctx, executed, change, &spent)
+		data = o.event(ctx, executed, change, &spent)
 	} else {
-		response.Data = o.schema.Exec(ctx)(ctx).Data
+		data = o.schema.Exec(ctx)(ctx).Data
 	}
-	written := len(response.Data)
-	if string(response.Data) != "null" && len(response.Data) > o.limits.Answer {
-		response.Data, response.Errors = nil, gqlerror.List{newResponseTooLargeError(executed.Operation, o.limits.Answer)}
+	if string(data) != "null" {
+		x.out = data
 	}
-	response.Errors = append(response.Errors, graphql.GetErrors(ctx)...)
-	if x.trace != nil {
-		response.Extensions = map[string]any{"explain": explain.Describe(x.trace, x.executor.prices)}
-	}
+	response := x.respond(data)
 	x.values, x.pages = int(spent.Load()), int(pages.Load())
-	return response, x.actualCost(written)
+	return response, x.actualCost(len(data) + x.errorBytes)
 }
 
 // event executes the operation of a subscription.

@@ -32,16 +32,8 @@ type planState struct {
 	arguments []any
 }
 
-// argumentsOf returns the arguments of a field as the struct that its resolver receives. If the
-// arguments are invalid, it returns the zero value.
-func argumentsOf[A any](p plan, f *operation.Field) *A {
-	if a, ok := p.argumentsOf(f).(*A); ok {
-		return a
-	}
-	return new(A)
-}
-
-func (p plan) argumentsOf(f *operation.Field) any { return f.ArgumentsIn(p.planState.arguments) }
+// argumentsOf returns the arguments of a field as the struct that its resolver receives.
+func argumentsOf[A any](p plan, f *operation.Field) *A { return f.ArgumentsIn(p.arguments).(*A) }
 
 // planTarget is a record, or the ID of a record, with the selections of the operation for this
 // record.
@@ -257,8 +249,8 @@ func planList[T any](ctx context.Context, p plan, w *pendingKeys[dynamo.ListRequ
 
 // addList adds the page request q of the field f to the pending keys w. If the arguments are
 // invalid, addList adds nothing, because the resolver rejects them.
-func addList(p plan, w *pendingKeys[dynamo.ListRequest], f *operation.Field, q *paging.Request) {
-	if q.Err == nil && p.argumentsOf(f) != nil {
+func addList(w *pendingKeys[dynamo.ListRequest], f *operation.Field, q *paging.Request) {
+	if q.Err == nil {
 		w.add(q.Key, f.Path, f.Records)
 	}
 }

@@ -177,7 +177,7 @@ func busyExecutor(t testing.TB) *Executor {
 // planning returns a function that plans the query once and calls the loads of its resolvers.
 func (f plannedQuery) planning(t testing.TB, e *Executor) func() {
 	operation, _, errs := e.prepare(context.Background(), f.request)
-	if len(errs) > 0 {
+	if errs = append(errs, e.readArguments(context.Background(), operation)...); len(errs) > 0 {
 		t.Fatal(errs)
 	}
 	return func() {

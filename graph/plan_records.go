@@ -164,7 +164,7 @@ func planByOrderID[T any](ctx context.Context, p plan, targets []planTarget[T], 
 				collections.add(id, f.Path, targets[i].selections)
 			default:
 				q := p.timelineRequest(f, id)
-				addList(p, &timelines, f, &q)
+				addList(&timelines, f, &q)
 			}
 		}
 	}
@@ -192,12 +192,12 @@ func (p plan) planCollectionTimelines(ctx context.Context, targets []planTarget[
 			continue
 		}
 		request := p.timelineRequest(f, order.ID)
-		if request.Err != nil || p.argumentsOf(f) == nil {
+		if request.Err != nil {
 			continue
 		}
 		slice, ok := p.loaders.CachedTimeline(order.ID, request.Key.Page)
 		if !ok {
-			addList(p, &timelines, f, &request)
+			addList(&timelines, f, &request)
 		}
 		for _, event := range slice.Items {
 			events = append(events, planTarget[*commerce.Event]{event, f.Records})
@@ -282,7 +282,7 @@ func (p plan) loadedItems(o *commerce.Order, f *operation.Field, pages *pendingK
 		return nil
 	}
 	request := p.resolver.orderItemsRequest(o.ID, argumentsOf[orderItemsArguments](p, f), f.PageInfo)
-	if request.Err != nil || p.argumentsOf(f) == nil {
+	if request.Err != nil {
 		return nil
 	}
 	slice, ok := p.loaders.CachedOrderItems(o, request.Key.Page)
@@ -351,12 +351,12 @@ func (p plan) planProductInventory(ctx context.Context, targets []planTarget[*co
 			continue
 		}
 		request := p.resolver.inventoryRequest(product.SKU, argumentsOf[productInventoryArguments](p, f), f.PageInfo)
-		if request.Err != nil || p.argumentsOf(f) == nil {
+		if request.Err != nil {
 			continue
 		}
 		slice, ok := p.loaders.CachedInventory(product.SKU, request.Key.Page)
 		if !ok {
-			addList(p, &missing, f, &request)
+			addList(&missing, f, &request)
 		}
 		for _, level := range slice.Items {
 			levels = append(levels, planTarget[*commerce.InventoryLevel]{level, f.Records})
@@ -372,7 +372,7 @@ func (p plan) planInventoryBySKU(ctx context.Context, targets []planTarget[comme
 	for sku, f := range selectedFields(targets) {
 		if f.Name == "inventory" {
 			q := p.resolver.inventoryRequest(sku, argumentsOf[productInventoryArguments](p, f), f.PageInfo)
-			addList(p, &pages, f, &q)
+			addList(&pages, f, &q)
 		}
 	}
 	planList(ctx, p, &pages, model.ProductInventory, plan.inventoryLevels)

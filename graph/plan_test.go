@@ -93,6 +93,9 @@ func arguments(t *rapid.T, f *ast.FieldDefinition) string {
 			continue
 		}
 		values := argumentValues[a.Name]
+		if a.Type.Name() == "DateRange" {
+			values = argumentValues["hired"]
+		}
 		if values == nil && a.Type.NonNull {
 			values = []string{anyValue(a.Type)}
 		}

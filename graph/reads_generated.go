@@ -41,7 +41,7 @@ func (p plan) customerLists(ctx context.Context, targets []planTarget[commerce.C
 		case 6: // orders
 			q := p.resolver.pageRequest("Customer.orders", string(key))
 			argumentsOf[customerOrdersArguments](p, f).list(&q, f.PageInfo)
-			addList(p, &orders, f, &q)
+			addList(&orders, f, &q)
 		}
 	}
 	planList(ctx, p, &orders, model.CustomerOrders, plan.orders)
@@ -91,11 +91,11 @@ func (p plan) employeeLists(ctx context.Context, targets []planTarget[commerce.E
 		case 7: // customers
 			q := p.resolver.pageRequest("Employee.customers", string(key))
 			argumentsOf[employeeCustomersArguments](p, f).list(&q, f.PageInfo)
-			addList(p, &customers, f, &q)
+			addList(&customers, f, &q)
 		case 8: // orders
 			q := p.resolver.pageRequest("Employee.orders", string(key))
 			argumentsOf[employeeOrdersArguments](p, f).list(&q, f.PageInfo)
-			addList(p, &orders, f, &q)
+			addList(&orders, f, &q)
 		}
 	}
 	planList(ctx, p, &customers, model.EmployeeCustomers, plan.customers)
@@ -286,7 +286,7 @@ func (p plan) productLists(ctx context.Context, targets []planTarget[commerce.SK
 		case 8: // orderItems
 			q := p.resolver.pageRequest("Product.orderItems", string(key))
 			argumentsOf[productOrderItemsArguments](p, f).list(&q, f.PageInfo)
-			addList(p, &orderItems, f, &q)
+			addList(&orderItems, f, &q)
 		}
 	}
 	planList(ctx, p, &orderItems, model.ProductOrderItems, plan.lineItems)
@@ -559,39 +559,39 @@ func (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {
 		case 4: // customers
 			q := p.resolver.pageRequest("Query.customers")
 			argumentsOf[queryCustomersArguments](p, f).list(&q, f.PageInfo)
-			addList(p, &customers, f, &q)
+			addList(&customers, f, &q)
 		case 8: // orders
 			q := p.resolver.pageRequest("Query.orders")
 			argumentsOf[queryOrdersArguments](p, f).list(&q, f.PageInfo)
-			addList(p, &orders, f, &q)
+			addList(&orders, f, &q)
 		case 10: // ordersByStatus
 			q := p.resolver.pageRequest("Query.ordersByStatus")
 			argumentsOf[queryOrdersByStatusArguments](p, f).list(&q, f.PageInfo)
-			addList(p, &ordersByStatus, f, &q)
+			addList(&ordersByStatus, f, &q)
 		case 14: // products
 			q := p.resolver.pageRequest("Query.products")
 			argumentsOf[queryProductsArguments](p, f).list(&q, f.PageInfo)
-			addList(p, &products, f, &q)
+			addList(&products, f, &q)
 		case 15: // categories
 			q := p.resolver.pageRequest("Query.categories")
 			argumentsOf[queryCategoriesArguments](p, f).list(&q, f.PageInfo)
-			addList(p, &categories, f, &q)
+			addList(&categories, f, &q)
 		case 18: // employees
 			q := p.resolver.pageRequest("Query.employees")
 			argumentsOf[queryEmployeesArguments](p, f).list(&q, f.PageInfo)
-			addList(p, &employees, f, &q)
+			addList(&employees, f, &q)
 		case 19: // employeesByName
 			q := p.resolver.pageRequest("Query.employeesByName")
 			argumentsOf[queryEmployeesByNameArguments](p, f).list(&q, f.PageInfo)
-			addList(p, &employeesByName, f, &q)
+			addList(&employeesByName, f, &q)
 		case 20: // employeesByJobTitle
 			q := p.resolver.pageRequest("Query.employeesByJobTitle")
 			argumentsOf[queryEmployeesByJobTitleArguments](p, f).list(&q, f.PageInfo)
-			addList(p, &employeesByJobTitle, f, &q)
+			addList(&employeesByJobTitle, f, &q)
 		case 22: // warehouses
 			q := p.resolver.pageRequest("Query.warehouses")
 			argumentsOf[queryWarehousesArguments](p, f).list(&q, f.PageInfo)
-			addList(p, &warehouses, f, &q)
+			addList(&warehouses, f, &q)
 		}
 	}
 	planList(ctx, p, &customers, model.Customers, plan.customers)
@@ -687,11 +687,11 @@ func (p plan) warehouseLists(ctx context.Context, targets []planTarget[commerce.
 		case 3: // employees
 			q := p.resolver.pageRequest("Warehouse.employees", string(key))
 			argumentsOf[warehouseEmployeesArguments](p, f).list(&q, f.PageInfo)
-			addList(p, &employees, f, &q)
+			addList(&employees, f, &q)
 		case 4: // inventory
 			q := p.resolver.pageRequest("Warehouse.inventory", string(key))
 			argumentsOf[warehouseInventoryArguments](p, f).list(&q, f.PageInfo)
-			addList(p, &inventory, f, &q)
+			addList(&inventory, f, &q)
 		}
 	}
 	planList(ctx, p, &employees, model.WarehouseEmployees, plan.employees)

@@ -59,5 +59,5 @@ func newResponseTooLargeError(operation *ast.OperationDefinition, limit int) *gq
 	if operation.Operation == ast.Mutation {
 		return errcode.New(operation.Position, document.LimitCodes.Answer, "the mutation was executed, but its response exceeds the limit of %d bytes: do not repeat the mutation, but read its result with a query that selects fewer fields", limit)
 	}
-	return errcode.New(operation.Position, document.LimitCodes.Answer, "the response exceeds the limit of %d bytes: request smaller pages, fewer fields or shorter aliases", limit)
+	return errcode.New(operation.Position, document.LimitCodes.Answer, "the response, including its errors, exceeds the limit of %d bytes: request smaller pages, fewer fields or shorter aliases", limit)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/graph/operation"
+	"github.com/ordergraph/ordergraph/graph/scalar"
 	"github.com/ordergraph/ordergraph/internal/golden"
 )
 
@@ -242,4 +243,15 @@ func TestGoldenSubgraph(t *testing.T) {
 	}
 
 	golden.CheckFile(t, "../deploy/subgraph.graphqls", sdl)
+}
+
+// Each custom scalar has a coercion, so invalid values are rejected before execution. _Any accepts
+// all values.
+func TestScalarsHaveCoercions(t *testing.T) {
+	coercions := scalar.Coercions()
+	for name, d := range Schema().Types {
+		if d.Kind == ast.Scalar && !d.BuiltIn && name != "_Any" && coercions[name] == nil {
+			t.Errorf("scalar.Coercions has no function for %s", name)
+		}
+	}
 }

@@ -57,7 +57,7 @@ func TestFieldConflictsMatchSpecification(t *testing.T) {
 		if errs := setting.OrDefaults(Limits{}).measure(document).errs; len(errs) > 0 {
 			return
 		}
-		if errs := slices.DeleteFunc(applyRules(schema, document, true, false), func(err *gqlerror.Error) bool { return err.Rule == "NoUnusedFragments" }); len(errs) > 0 {
+		if errs := slices.DeleteFunc(applyRules(schema, newScalars(nil), document, true, false), func(err *gqlerror.Error) bool { return err.Rule == "NoUnusedFragments" }); len(errs) > 0 {
 			return
 		}
 		want := validator.ValidateWithRules(schema, document, allPairs)
@@ -166,7 +166,7 @@ func TestFieldConflicts(t *testing.T) {
 		`{a{i{...on A{x:same}}} a{i{...on A{x:other}}}}`:                          `different fields`,
 	} {
 		document := mustParse(t, query)
-		errs := applyRules(schema, document, true, false)
+		errs := applyRules(schema, newScalars(nil), document, true, false)
 		if len(errs) == 0 {
 			errs = findFieldConflicts(schema, document)
 		}
@@ -188,14 +188,14 @@ func numberedFields(n int, text string) string {
 // Validation stops at MaxErrors errors. An error in a fragment is reported once.
 func TestValidationErrorsAreBounded(t *testing.T) {
 	schema := gqlparser.MustLoadSchema(&ast.Source{Input: conflictSchema})
-	if errs := applyRules(schema, mustParse(t, `{`+numberedFields(1000, "unknown%d ")+`}`), true, false); len(errs) != errcode.MaxErrors {
+	if errs := applyRules(schema, newScalars(nil), mustParse(t, `{`+numberedFields(1000, "unknown%d ")+`}`), true, false); len(errs) != errcode.MaxErrors {
 		t.Errorf("%d errors, want %d", len(errs), errcode.MaxErrors)
 	}
-	if errs := applyRules(schema, mustParse(t, `query A{...F} query B{...F} query C{...F} fragment F on Query{unknown}`), true, false); len(errs) != 1 {
+	if errs := applyRules(schema, newScalars(nil), mustParse(t, `query A{...F} query B{...F} query C{...F} fragment F on Query{unknown}`), true, false); len(errs) != 1 {
 		t.Errorf("%v, want one error", errs)
 	}
 	// Repetitions of the same error also stop the validation.
-	if errs := applyRules(schema, mustParse(t, numberedFields(10*errcode.MaxErrors, "query Q%d{...F} ")+`query Last{another} fragment F on Query{unknown}`), true, false); len(errs) != 1 {
+	if errs := applyRules(schema, newScalars(nil), mustParse(t, numberedFields(10*errcode.MaxErrors, "query Q%d{...F} ")+`query Last{another} fragment F on Query{unknown}`), true, false); len(errs) != 1 {
 		t.Errorf("%v, want one error", errs)
 	}
 	defer func() {
@@ -203,5 +203,5 @@ func TestValidationErrorsAreBounded(t *testing.T) {
 			t.Error("a panic of a rule was treated as the end of the validation")
 		}
 	}()
-	t.Error(applyRules(nil, mustParse(t, `{a}`), true, false))
+	t.Error(applyRules(nil, nil, mustParse(t, `{a}`), true, false))
 }

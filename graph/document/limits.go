@@ -25,7 +25,8 @@ type PerLimit[T any] struct {
 	IntrospectionDepth T `env:"ORDERGRAPH_MAX_INTROSPECTION_DEPTH" default:"2" code:"INTROSPECTION_TOO_DEEP" meaning:"levels of nested introspection lists: 'fields', 'inputFields', 'interfaces' and 'possibleTypes'"`
 	Cost               T `env:"ORDERGRAPH_MAX_COST" default:"100000" code:"TOO_EXPENSIVE" meaning:"cost of an operation"`
 	Requests           T `env:"ORDERGRAPH_MAX_REQUESTS" default:"1000" code:"TOO_MANY_REQUESTS" meaning:"DynamoDB reads per operation"`
-	Answer             T `env:"ORDERGRAPH_MAX_ANSWER" default:"4194304" code:"ANSWER_TOO_LARGE" meaning:"bytes of 'data' in a response"`
+	Answer             T `env:"ORDERGRAPH_MAX_ANSWER" default:"4194304" code:"ANSWER_TOO_LARGE" meaning:"bytes of 'data', 'errors' and 'extensions.explain' in a response"`
+	Errors             T `env:"ORDERGRAPH_MAX_ERRORS" default:"100" code:"TOO_MANY_ERRORS" meaning:"execution errors in a response; the last error then contains the number of omitted errors"`
 }
 
 // Limits contains the value of each limit. A value of 0 means the default.

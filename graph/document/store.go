@@ -115,8 +115,9 @@ func parseHash(text string) (hash documentHash, ok bool) {
 
 // Store finds or parses the document of a request. It is safe for concurrent use.
 type Store struct {
-	schema *ast.Schema
-	limits Limits
+	schema  *ast.Schema
+	scalars scalars
+	limits  Limits
 	// introspection is true if documents may select __schema and __type.
 	introspection bool
 	// byID and byHash contain the trusted documents. NewStore fills both maps, and they do not
@@ -136,6 +137,9 @@ type Store struct {
 // Options are the options of a Store.
 type Options struct {
 	Limits Limits
+	// Scalars contains the coercions of the custom scalars, by name. A custom scalar without a
+	// coercion accepts all values.
+	Scalars map[string]CoerceScalar
 	// If NoIntrospection is true, the store rejects documents that select __schema or __type.
 	NoIntrospection bool
 	// Trusted contains the trusted documents. If TrustedOnly is true, the store rejects all other
@@ -158,6 +162,7 @@ type Options struct {
 func NewStore(schema *ast.Schema, opts Options) *Store {
 	d := &Store{
 		schema:        schema,
+		scalars:       newScalars(opts.Scalars),
 		limits:        setting.OrDefaults(opts.Limits),
 		introspection: !opts.NoIntrospection,
 		byID:          map[string]*Document{},
@@ -277,7 +282,7 @@ func newHashMismatchError() *gqlerror.Error {
 // CoerceVariables validates the variables of a request and converts them to the types that the
 // operation declares. See coerceVariables for the details.
 func (d *Store) CoerceVariables(doc *Document, operation *ast.OperationDefinition, values map[string]any, hideSchema bool) (map[string]any, gqlerror.List) {
-	return coerceVariables(d.schema, operation, values, d.limits, hideSchema, doc.nonNullUses[operation]...)
+	return coerceVariables(d.schema, d.scalars, operation, values, d.limits, hideSchema, doc.nonNullUses[operation]...)
 }
 
 // parse waits for a free slot in the pool d.preparations, and then calls Parse.
@@ -314,7 +319,7 @@ func (d *Store) Parse(text string, hideSchema bool) *Document {
 	doc := &Document{Text: text, Parsed: parsed, errs: measured.errs, nodes: measured.nodes, conditions: measured.conditions, work: ProcessedNodes{Parsed: measured.nodes}}
 	if len(doc.errs) == 0 {
 		doc.work.Visited = measured.expanded
-		doc.errs = validate(d.schema, parsed, d.introspection, hideSchema, doc.nonNullUsesRule())
+		doc.errs = validate(d.schema, d.scalars, parsed, d.introspection, hideSchema, doc.nonNullUsesRule())
 	}
 	return doc
 }

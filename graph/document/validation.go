@@ -13,8 +13,8 @@ import (
 
 // validate validates a document. It returns at most errcode.MaxErrors errors. Requests must not
 // share the document before validate returns, because validate modifies the AST.
-func validate(schema *ast.Schema, document *ast.QueryDocument, introspection, hideSchema bool, extra ...core.Rule) gqlerror.List {
-	errs := applyRules(schema, document, introspection, hideSchema, extra...)
+func validate(schema *ast.Schema, s scalars, document *ast.QueryDocument, introspection, hideSchema bool, extra ...core.Rule) gqlerror.List {
+	errs := applyRules(schema, s, document, introspection, hideSchema, extra...)
 	if len(errs) == 0 {
 		// gqlparser's own rule would take quadratic time.
 		errs = findFieldConflicts(schema, document)
@@ -38,7 +38,7 @@ func clearVariableDefinitions(schema *ast.Schema, document *ast.QueryDocument) {
 // limit, the validation of a document with many errors would take too long.
 type errorLimitReached struct{}
 
-func applyRules(schema *ast.Schema, document *ast.QueryDocument, introspection, hideSchema bool, extra ...core.Rule) (errs gqlerror.List) {
+func applyRules(schema *ast.Schema, s scalars, document *ast.QueryDocument, introspection, hideSchema bool, extra ...core.Rule) (errs gqlerror.List) {
 	defer func() {
 		if stopped := recover(); stopped != nil {
 			if _, ok := stopped.(errorLimitReached); !ok {
@@ -48,7 +48,7 @@ func applyRules(schema *ast.Schema, document *ast.QueryDocument, introspection, 
 	}()
 	events := &core.Events{}
 	calls := 0
-	for _, rule := range append(ruleSet(introspection, hideSchema), extra...) {
+	for _, rule := range slices.Concat([]core.Rule{s.numberLiteralsRule()}, ruleSet(introspection, hideSchema), []core.Rule{s.literalsRule(hideSchema)}, extra) {
 		rule.RuleFunc(events, func(options ...core.ErrorOption) {
 			err := &gqlerror.Error{Rule: rule.Name}
 			for _, option := range options {
@@ -59,9 +59,10 @@ func applyRules(schema *ast.Schema, document *ast.QueryDocument, introspection, 
 			}
 			err.Message = errcode.Excerpt(err.Message, maxMessage)
 			// gqlparser reports an error in a fragment several times: once for the fragment, and
-			// once for each operation that spreads it. Only the first of these errors is added.
+			// once for each operation that spreads it. Only the first of these errors is added. The rule
+			// scalarLiterals reports only values that gqlparser's rules accept.
 			if !slices.ContainsFunc(errs, func(known *gqlerror.Error) bool {
-				return known.Message == err.Message && slices.Equal(known.Locations, err.Locations)
+				return (known.Message == err.Message || rule.Name == scalarLiterals) && slices.Equal(known.Locations, err.Locations)
 			}) {
 				errs = append(errs, err)
 			}

@@ -1,10 +1,8 @@
 package document
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,19 +14,16 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
-// maxIDDigits is the maximum length of an ID that a client sends as a number.
-const maxIDDigits = 64
-
 // maxQuotedBytes is the maximum length in bytes of a client's name or string that an error message
 // quotes.
 const maxQuotedBytes = 50
 
 // coerceVariables validates and converts the variables of a request
 // (https://spec.graphql.org/September2025/#sec-Coercing-Variable-Values). It does not convert
-// custom scalars, and returns at most errcode.MaxErrors errors.
-func coerceVariables(schema *ast.Schema, operation *ast.OperationDefinition, values map[string]any, limits Limits, hideSchema bool, nonNullUses ...*ast.Value) (map[string]any, gqlerror.List) {
+// scalars that s does not contain, and returns at most errcode.MaxErrors errors.
+func coerceVariables(schema *ast.Schema, s scalars, operation *ast.OperationDefinition, values map[string]any, limits Limits, hideSchema bool, nonNullUses ...*ast.Value) (map[string]any, gqlerror.List) {
 	variables := map[string]any{}
-	c := coercer{schema: schema, hideSchema: hideSchema}
+	c := coercer{schema: schema, scalars: s, hideSchema: hideSchema}
 	for _, d := range operation.VariableDefinitions {
 		c.variable, c.path = d, nil
 		value, ok := values[d.Variable]
@@ -102,6 +97,7 @@ func exceedsDepth(value any, limit int) bool {
 // limits the nesting of values and the parser limits the nesting of types.
 type coercer struct {
 	schema     *ast.Schema
+	scalars    scalars
 	hideSchema bool
 	variable   *ast.VariableDefinition
 	path       []string
@@ -122,10 +118,7 @@ func (c *coercer) addError(format string, args ...any) {
 
 // addTypeError adds an error about a value that does not have the expected type.
 func (c *coercer) addTypeError(value any, expected string) {
-	if c.hideSchema {
-		expected = "another type"
-	}
-	c.addError("is %s, expected %s", describeKind(value), expected)
+	c.addError("%s", withoutType(&typeError{value, expected}, c.hideSchema))
 }
 
 func (c *coercer) withPathElement(element string, coerce func()) {
@@ -136,12 +129,7 @@ func (c *coercer) withPathElement(element string, coerce func()) {
 
 // defaultValue coerces the default value of a variable or of an input field.
 func (c *coercer) defaultValue(t *ast.Type, literal *ast.Value) any {
-	value, err := literal.Value(nil)
-	if err != nil {
-		c.addError("has an invalid default value")
-		return nil
-	}
-	return c.value(t, value)
+	return c.value(t, literalValue(literal))
 }
 
 func (c *coercer) value(t *ast.Type, value any) any {
@@ -246,94 +234,5 @@ func (c *coercer) checkOneOf(definition *ast.Definition, values map[string]any) 
 		if value == nil && definition.Fields.ForName(name) != nil {
 			c.withPathElement(name, func() { c.addError("cannot be null") })
 		}
-	}
-}
-
-func (c *coercer) scalar(name string, value any) any {
-	switch name {
-	case "Int":
-		whole, ok := wholeNumber(value)
-		switch {
-		case !ok:
-			c.addTypeError(value, "an Int, which is a number without a fraction and without quotes")
-		case whole < math.MinInt32 || whole > math.MaxInt32:
-			c.addError("does not fit into an Int, which has 32 bits")
-		}
-		return int64(whole)
-	case "Float":
-		n, ok := toFloat(value)
-		if !ok {
-			c.addTypeError(value, "a Float, which is a number without quotes")
-		}
-		return n
-	case "Boolean":
-		if _, ok := value.(bool); !ok {
-			c.addTypeError(value, "a Boolean, which is true or false without quotes")
-		}
-	case "String":
-		if _, ok := value.(string); !ok {
-			c.addTypeError(value, "a String")
-		}
-	case "ID":
-		return c.id(value)
-	}
-	return value
-}
-
-// id coerces a string or an integer to an ID. It keeps all digits of an integer, even if the
-// integer has more than 32 bits.
-func (c *coercer) id(value any) any {
-	switch value := value.(type) {
-	case string:
-		return value
-	case json.Number:
-		if text := value.String(); len(text) <= maxIDDigits && strings.Trim(strings.TrimPrefix(text, "-"), "0123456789") == "" {
-			return text
-		}
-	case int64:
-		return strconv.FormatInt(value, 10)
-	}
-	c.addTypeError(value, "an ID, a string")
-	return nil
-}
-
-// toFloat converts a number from the request's JSON or from the document. It returns false if the
-// value is not a number, or if it exceeds the range of a float64.
-func toFloat(value any) (float64, bool) {
-	switch value := value.(type) {
-	case json.Number:
-		n, err := value.Float64()
-		return n, err == nil
-	case int64:
-		return float64(value), true
-	case int:
-		return float64(value), true
-	case float64:
-		return value, !math.IsNaN(value) && !math.IsInf(value, 0)
-	}
-	return 0, false
-}
-
-// wholeNumber converts a number to a float64 and reports whether it has no fraction. It accepts
-// 1.0, because JSON does not distinguish 1.0 from 1.
-func wholeNumber(value any) (float64, bool) {
-	n, ok := toFloat(value)
-	return n, ok && n == math.Trunc(n)
-}
-
-// describeKind returns the kind of a value for an error message, such as "a string". The message
-// does not contain the value itself, because it can be long or secret.
-func describeKind(value any) string {
-	switch value.(type) {
-	case string:
-		return "a string"
-	case bool:
-		return "a Boolean"
-	case []any:
-		return "a list"
-	case map[string]any:
-		return "an object"
-	default:
-		return "a number"
 	}
 }

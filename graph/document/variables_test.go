@@ -3,6 +3,7 @@ package document
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -17,12 +18,26 @@ import (
 
 // inputSchema has every kind of input, including kinds that the product's schema does not use.
 const inputSchema = `
-type Query { f(int: Int, float: Float, string: String, bool: Boolean, id: ID, color: Color, in: In, one: One, any: Any, ints: [Int], grid: [[Int!]!], must: Int! = 3): String }
+type Query { f(int: Int, float: Float, string: String, bool: Boolean, id: ID, color: Color, in: In, one: One, any: Any, day: Day, days: [Day!], ints: [Int], grid: [[Int!]!], must: Int! = 3): String }
 enum Color { RED GREEN }
 scalar Any
-input In { must: Int!, defaulted: Int! = 5, color: Color = RED, nested: In, list: [In!], any: Any, plain: String }
+scalar Day
+input In { must: Int!, defaulted: Int! = 5, color: Color = RED, nested: In, list: [In!], any: Any, day: Day, plain: String }
 input One @oneOf { a: Int, b: String }
 `
+
+// testScalars returns the coercions for inputSchema. A Day is a string of two digits, or a number.
+func testScalars() scalars {
+	return newScalars(map[string]CoerceScalar{"Day": func(value any) (any, error) {
+		if number, ok := value.(json.Number); ok {
+			value = number.String()
+		}
+		if text, ok := value.(string); !ok || len(text) != 2 {
+			return nil, errors.New("must be a day")
+		}
+		return value, nil
+	}})
+}
 
 func loadInputSchema(t *testing.T) *ast.Schema {
 	t.Helper()
@@ -48,7 +63,7 @@ func jsonValue(t testing.TB, text string) map[string]any {
 func operationOf(t *testing.T, schema *ast.Schema, query string) *ast.OperationDefinition {
 	t.Helper()
 	document := mustParse(t, query)
-	if errs := validate(schema, document, true, false); len(errs) > 0 {
+	if errs := validate(schema, testScalars(), document, true, false); len(errs) > 0 {
 		t.Fatalf("%s: %v", query, errs)
 	}
 	return document.Operations[0]
@@ -131,6 +146,13 @@ func TestVariables(t *testing.T) {
 		{"One", "one", `{"a":1,"b":null}`, nil, "has 2 fields, but exactly one"},
 		{"One", "one", `{"a":null}`, nil, `variable "v": a cannot be null`},
 		{"One", "one", `{"c":1}`, nil, `has a field "c"`},
+		{"Day", "day", `"12"`, "12", ""},
+		{"Day", "day", `12`, "12", ""},
+		{"Day", "day", `null`, nil, ""},
+		{"Day", "day", `"123"`, nil, `variable "v": must be a day`},
+		{"Day", "day", `["12"]`, nil, `variable "v": must be a day`},
+		{"[Day!]", "days", `["12","x"]`, nil, `variable "v": 1 must be a day`},
+		{"In", "in", `{"must":1,"day":true}`, nil, `variable "v": day must be a day`},
 		{"Any", "any", `{"x":[1,"2",null]}`, object{"x": list{json.Number("1"), "2", nil}}, ""},
 		{"Any", "any", strings.Repeat("[", 8) + strings.Repeat("]", 8), list{list{list{list{list{list{list{list{}}}}}}}}, ""},
 		{"Any", "any", strings.Repeat("[", 9) + strings.Repeat("]", 9), nil, "more than 8 levels"},
@@ -138,7 +160,7 @@ func TestVariables(t *testing.T) {
 		{"Int", "int", strings.Repeat("[", 9000) + strings.Repeat("]", 9000), nil, "more than 8 levels"},
 	} {
 		operation := operationOf(t, schema, fmt.Sprintf("query($v:%s){f(%s:$v)}", c.typ, c.argument))
-		got, errs := coerceVariables(schema, operation, jsonValue(t, `{"v":`+c.given+`}`), setting.OrDefaults(Limits{}), false)
+		got, errs := coerceVariables(schema, testScalars(), operation, jsonValue(t, `{"v":`+c.given+`}`), setting.OrDefaults(Limits{}), false)
 		name := fmt.Sprintf("%s of %.60s", c.typ, c.given)
 		if c.rejected != "" {
 			if len(errs) == 0 || !strings.Contains(errs[0].Message, c.rejected) || len(errs[0].Locations) != 1 || len(errs[0].Message) > 300 {
@@ -181,16 +203,15 @@ func TestOmittedVariables(t *testing.T) {
 		{`query($a:Float=4){f(float:$a)}`, `{}`, `{"a":4}`, ""},
 		{`query($a:Color=GREEN){f(color:$a)}`, `{}`, `{"a":"GREEN"}`, ""},
 		{`query($a:In={must:1}){f(in:$a)}`, `{}`, `{"a":{"color":"RED","defaulted":5,"must":1}}`, ""},
-		{`query($a:Int=3000000000){f(int:$a)}`, `{}`, ``, "32 bits"},
 		{`query($a:Boolean=true){f(int:1)@skip(if:$a)}`, `{"a":null}`, ``, `variable "a" is null where Boolean! is required`},
 		{`query($a:Int,$b:Int){f(int:$a,must:3) g:f(int:$b)}`, `{"a":"1","b":"2"}`, ``, `variable "a"`},
 	} {
 		d := Document{Parsed: mustParse(t, c.query)}
-		if errs := validate(schema, d.Parsed, true, false, d.nonNullUsesRule()); len(errs) > 0 {
+		if errs := validate(schema, testScalars(), d.Parsed, true, false, d.nonNullUsesRule()); len(errs) > 0 {
 			t.Fatalf("%s: %v", c.query, errs)
 		}
 		operation := d.Parsed.Operations[0]
-		got, errs := coerceVariables(schema, operation, jsonValue(t, c.given), setting.OrDefaults(Limits{}), false, d.nonNullUses[operation]...)
+		got, errs := coerceVariables(schema, testScalars(), operation, jsonValue(t, c.given), setting.OrDefaults(Limits{}), false, d.nonNullUses[operation]...)
 		if c.rejected != "" {
 			if len(errs) == 0 || !strings.Contains(errs[0].Message, c.rejected) {
 				t.Errorf("%s with %s: %v %v, want %q", c.query, c.given, got, errs, c.rejected)
@@ -207,7 +228,7 @@ func TestOmittedVariables(t *testing.T) {
 func TestInvalidVariablesAreReportedTogether(t *testing.T) {
 	schema := loadInputSchema(t)
 	operation := operationOf(t, schema, `query($a:[Int],$b:In){f(ints:$a,in:$b)}`)
-	_, errs := coerceVariables(schema, operation, jsonValue(t, `{"a":["1",2,"3"],"b":{"z":1,"y":1}}`), setting.OrDefaults(Limits{}), false)
+	_, errs := coerceVariables(schema, testScalars(), operation, jsonValue(t, `{"a":["1",2,"3"],"b":{"z":1,"y":1}}`), setting.OrDefaults(Limits{}), false)
 	var messages []string
 	for _, err := range errs {
 		message, _, _ := strings.Cut(err.Message, ",")
@@ -221,7 +242,7 @@ func TestInvalidVariablesAreReportedTogether(t *testing.T) {
 		t.Errorf("got %q, want %q", messages, want)
 	}
 	many := `{"a":[` + strings.Repeat(`"x",`, 20_000) + `1]}`
-	if _, errs := coerceVariables(schema, operation, jsonValue(t, many), setting.OrDefaults(Limits{}), false); len(errs) != errcode.MaxErrors {
+	if _, errs := coerceVariables(schema, testScalars(), operation, jsonValue(t, many), setting.OrDefaults(Limits{}), false); len(errs) != errcode.MaxErrors {
 		t.Errorf("%d errors, want %d", len(errs), errcode.MaxErrors)
 	}
 }
@@ -235,13 +256,26 @@ func TestLiteralsAreStrict(t *testing.T) {
 		`{f(color:"RED")}`: "non-enum value", `{f(color:red)}`: "does not exist", `{f(in:{})}`: "was not provided", `{f(in:{must:null})}`: "Expected value",
 		`{f(in:{must:1,more:1})}`: "not defined", `{f(one:{})}`: "exactly one key", `{f(one:{a:1,b:"x"})}`: "exactly one key", `{f(one:{a:null})}`: "non-null",
 		`query($a:Int){f(one:{a:$a})}`: "must be non-nullable", `query($a:In){f(int:$a)}`: "used in position", `{f(int:99999999999999999999)}`: "32-bit",
+		`{f(int:2147483648)}`: "32 bits", `{f(int:-2147483649)}`: "32 bits", `{f(ints:[1,2147483648])}`: "32 bits", `{f(grid:2147483648)}`: "32 bits",
+		`{f(in:{must:1,nested:{must:2147483648}})}`: "32 bits", `query($a:Int=3000000000){f(int:$a)}`: "32 bits", `query($a:In={must:3000000000}){f(in:$a)}`: "32 bits",
+		`{f(int:1)@skip(if:{})}`: "an object, expected a Boolean", `{f(int:3000000000)@skip(if:true)}`: "32 bits", `{...F} fragment F on Query{f(int:3000000000)}`: "32 bits",
+		`{f(int:{})}`: "an object, expected an Int", `{f(id:{})}`: "an object, expected an ID", `{f(string:{})}`: "an object, expected a String", `{f(color:{})}`: "an object", `{f(float:1e400)}`: "Float cannot",
+		`{f(day:"123")}`: "must be a day", `{f(day:123)}`: "must be a day", `{f(day:ABC)}`: "must be a day", `{f(string:A)}`: "String cannot", `{f(id:A)}`: "ID cannot", `{f(day:true)}`: "must be a day", `{f(day:["12"])}`: "must be a day", `{f(day:{})}`: "must be a day",
+		`{f(day:{a:1})}`: "must be a day", `{f(days:["12","1"])}`: "must be a day", `{f(days:[["12"]])}`: "must be a day", `{f(days:[null])}`: "Expected value", `{f(in:{must:1,list:[{must:2,day:"x"}]})}`: "must be a day",
+		`query($a:Day="x"){f(day:$a)}`: "must be a day", `query($a:[Day!]=["12",1]){f(days:$a)}`: "must be a day", `{f(id:` + strings.Repeat("1", 65) + `)}`: "ID cannot",
 	} {
-		if errs := validate(schema, mustParse(t, query), true, false); len(errs) == 0 || !strings.Contains(errs[0].Message, want) {
+		if errs := validate(schema, testScalars(), mustParse(t, query), true, false); len(errs) == 0 || !strings.Contains(errs[0].Message, want) {
 			t.Errorf("%s: %v, want %q", query, errs, want)
 		}
+		if errs := validate(schema, testScalars(), mustParse(t, query), true, true); len(errs) != 1 {
+			t.Errorf("%s: %v, want one error", query, errs)
+		}
 	}
-	for _, query := range []string{`{f(float:1)}`, `{f(id:1)}`, `{f(one:{a:1})}`, `{f(ints:1)}`, `{f(in:{must:1})}`, `query($a:Int!){f(one:{a:$a})}`} {
-		if errs := validate(schema, mustParse(t, query), true, false); len(errs) > 0 {
+	for _, query := range []string{
+		`{f(int:2147483647)}`, `{f(int:-2147483648)}`, `{f(id:99999999999999999999)}`, `{f(id:-1)}`, `{f(id:"")}`, `{f(day:"12")}`, `{f(day:AB)}`, `{f(day:12)}`, `{f(day:null)}`, `{f(days:"12")}`, `{f(days:["12"])}`,
+		`{f(any:99999999999999999999)}`, `{f(any:{a:[1e400,A,{b:"x"}]})}`, `query($a:Day){f(day:$a,days:[])}`, `query($a:Day="12"){f(day:$a)}`,
+		`{f(float:1)}`, `{f(id:1)}`, `{f(one:{a:1})}`, `{f(ints:1)}`, `{f(in:{must:1})}`, `query($a:Int!){f(one:{a:$a})}`} {
+		if errs := validate(schema, testScalars(), mustParse(t, query), true, false); len(errs) > 0 {
 			t.Errorf("%s: %v", query, errs)
 		}
 	}

@@ -13,6 +13,8 @@ import (
 
 // Explanation is the content of extensions.explain in a response.
 type Explanation struct {
+	// Requests contains the first requests, up to the limit of Describe. Totals includes
+	// all requests.
 	Requests []Request `json:"requests"`
 	Totals   Totals    `json:"totals"`
 }
@@ -47,15 +49,19 @@ type Totals struct {
 }
 
 // Describe returns an Explanation of the DynamoDB requests in a trace. It uses prices to compute
-// Totals.DollarsPerMillion.
-func Describe(t *trace.Trace, prices price.Prices) Explanation {
+// Totals.DollarsPerMillion. The described requests have at most limit bytes as JSON.
+func Describe(t *trace.Trace, prices price.Prices, limit int) Explanation {
 	requests := t.Requests()
-	e := Explanation{Requests: make([]Request, len(requests))}
-	for i, r := range requests {
-		e.Requests[i] = Request{
+	e := Explanation{Requests: make([]Request, 0, len(requests))}
+	for _, r := range requests {
+		described := Request{
 			AccessPattern: r.Pattern, Operation: r.Operation, Index: r.Index, Key: r.Key, Path: r.Path, Items: r.Items,
 			ReadUnits: r.ReadUnits, WriteUnits: r.WriteUnits, RoundTrip: r.RoundTrip,
 			DurationMs: math.Round(float64(r.Duration.Microseconds())) / 1000,
+		}
+		text, _ := json.Marshal(described) // a Request can always be encoded
+		if limit -= len(text) + len(","); limit >= 0 {
+			e.Requests = append(e.Requests, described)
 		}
 		e.Totals.RoundTrips = max(e.Totals.RoundTrips, r.RoundTrip)
 		e.Totals.ReadUnits += r.ReadUnits

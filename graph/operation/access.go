@@ -3,6 +3,8 @@ package operation
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
@@ -106,9 +108,10 @@ func (a AccessChecker) HidesSchema(principal commerce.Principal) bool {
 	return !a.introspection || a.Policy.GrantForPrincipal(principal, commerce.PermissionIntrospect) == commerce.GrantNone
 }
 
-// Check returns an error for each selected field and each input field that the caller may not use.
-// It returns at most errcode.MaxErrors errors. The variables must already be coerced.
-func (a AccessChecker) Check(principal commerce.Principal, operation *Prepared, variables map[string]any) gqlerror.List {
+// Check returns an error if the operation selects fields or sets input fields that the caller may
+// not use. It returns only one error, because the caller needs another token for all of them. The
+// variables must already be coerced.
+func (a AccessChecker) Check(principal commerce.Principal, operation *Prepared, variables map[string]any) *gqlerror.Error {
 	allowed := func(p commerce.Permission) bool {
 		return a.Policy.GrantForPrincipal(principal, p) != commerce.GrantNone
 	}
@@ -118,21 +121,77 @@ func (a AccessChecker) Check(principal commerce.Principal, operation *Prepared, 
 	c := accessCheck{AccessChecker: a, principal: principal, variables: variables}
 	operation.Root.each(func(f *Field) {
 		if f.guarded && !allowed(f.Permission) {
-			c.addError(f.Position, fmt.Sprintf("use the field %q", f.Name))
+			c.fields.add(f.Name, f.Position)
 		}
 		for _, argument := range f.Field.Arguments {
 			c.literal(f.Definition.Arguments.ForName(argument.Name).Type, argument.Value)
 		}
 	})
-	return c.errs
+	return c.err()
 }
 
-// accessCheck collects an error for each field of an operation that the principal may not use.
+// accessCheck collects the fields and the input fields of an operation that the principal may not
+// use.
 type accessCheck struct {
 	AccessChecker
-	principal commerce.Principal
-	variables map[string]any
-	errs      gqlerror.List
+	principal           commerce.Principal
+	variables           map[string]any
+	fields, inputFields forbiddenNames
+}
+
+// forbiddenNames contains the different names of forbidden fields in the order of the document, and
+// their positions. There are at most errcode.MaxErrors positions.
+type forbiddenNames struct {
+	names     []string
+	positions []*ast.Position
+}
+
+func (f *forbiddenNames) add(name string, position *ast.Position) {
+	if !slices.Contains(f.names, name) {
+		f.names = append(f.names, name)
+	}
+	if len(f.positions) < errcode.MaxErrors && !slices.Contains(f.positions, position) {
+		f.positions = append(f.positions, position)
+	}
+}
+
+// maxListedNames is the maximum number of names in the message of an error.
+const maxListedNames = 5
+
+// list returns the names after a noun, such as `fields "a", "b" and 3 more`.
+func (f *forbiddenNames) list(noun string) string {
+	if len(f.names) == 1 {
+		return fmt.Sprintf("%s %q", noun, f.names[0])
+	}
+	quoted := make([]string, 0, maxListedNames)
+	for _, name := range f.names[:min(len(f.names), maxListedNames)] {
+		quoted = append(quoted, strconv.Quote(name))
+	}
+	last := len(quoted) - 1
+	if more := len(f.names) - len(quoted); more > 0 {
+		return fmt.Sprintf("%ss %s and %d more", noun, strings.Join(quoted, ", "), more)
+	}
+	return fmt.Sprintf("%ss %s and %s", noun, strings.Join(quoted[:last], ", "), quoted[last])
+}
+
+// err returns the error for the collected fields, or nil if there are none.
+func (c *accessCheck) err() *gqlerror.Error {
+	var actions []string
+	if len(c.fields.names) > 0 {
+		actions = append(actions, "use the "+c.fields.list("field"))
+	}
+	if len(c.inputFields.names) > 0 {
+		actions = append(actions, "set the "+c.inputFields.list("input field"))
+	}
+	positions := slices.Concat(c.fields.positions, c.inputFields.positions)
+	if len(positions) == 0 {
+		return nil
+	}
+	err := PermissionError(positions[0], c.principal, strings.Join(actions, " or "))
+	for _, p := range positions[1:] {
+		err.Locations = append(err.Locations, gqlerror.Location{Line: p.Line, Column: p.Column})
+	}
+	return err
 }
 
 // literal checks the input fields of a value in the document. t is the type of the value.
@@ -177,16 +236,10 @@ func (c *accessCheck) value(t *ast.Type, value any, position *ast.Position) {
 	}
 }
 
-// input adds an error if the principal's role may not set the input field f.
+// input records the input field f if the principal's role may not set it.
 func (c *accessCheck) input(f *ast.FieldDefinition, position *ast.Position) {
 	if permission, guarded := c.inputs[f]; guarded && c.Policy.GrantForPrincipal(c.principal, permission) == commerce.GrantNone {
-		c.addError(position, fmt.Sprintf("set the input field %q", f.Name))
-	}
-}
-
-func (c *accessCheck) addError(position *ast.Position, action string) {
-	if len(c.errs) < errcode.MaxErrors {
-		c.errs = append(c.errs, PermissionError(position, c.principal, action))
+		c.inputFields.add(f.Name, position)
 	}
 }
 
@@ -194,7 +247,7 @@ func (c *accessCheck) addError(position *ast.Position, action string) {
 // is a verb phrase, such as "use this mutation".
 func PermissionError(position *ast.Position, principal commerce.Principal, action string) *gqlerror.Error {
 	if principal.Role == commerce.RoleAnonymous {
-		return errcode.New(position, errcode.Unauthenticated, "a request without a token may not %s: remove this part of the request, or send a token as Authorization: Bearer TOKEN", action)
+		return errcode.New(position, errcode.Unauthenticated, "a request without a token may not %s: send a token as Authorization: Bearer TOKEN, or remove this part of the request", action)
 	}
 	return errcode.New(position, errcode.Forbidden, "%s may not %s: remove this part of the request, or use a token with this permission", principal.Role, action)
 }

@@ -14,9 +14,11 @@ import (
 	"sync/atomic"
 
 	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/graph/document"
+	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
 // Prepared is an operation that is ready to execute. It applies to one combination of the values of
@@ -25,8 +27,8 @@ type Prepared struct {
 	Definition *ast.OperationDefinition
 	// Root contains the fields of all fragments, but not the fields that @skip or @include excludes.
 	Root *SelectionSet
-	// variableFields are the fields whose arguments contain variables or are invalid. For each
-	// execution, VariableArguments converts these arguments.
+	// variableFields are the fields whose arguments contain variables. For each execution,
+	// VariableArguments converts these arguments.
 	variableFields []*Field
 	// permissions contains the permissions that the selected fields require. It also contains the
 	// permissions that input fields in the arguments can require.
@@ -87,7 +89,7 @@ type Field struct {
 	Records []*SelectionSet
 	// reader converts the field's arguments. It is nil if the field has no arguments.
 	reader ArgumentsReader
-	// arguments is the result of reader, if the arguments are valid and contain no variables.
+	// arguments is the result of reader, if the arguments contain no variables.
 	arguments any
 	// slot is the index in the result of VariableArguments. It is used only if arguments is nil.
 	slot int
@@ -133,8 +135,8 @@ func (f *Field) ReadArguments(ctx context.Context, generated any, variables map[
 	return f.reader(ctx, generated, f.ArgumentMap(variables))
 }
 
-// ArgumentsIn returns the converted arguments of a field. If the arguments are invalid, it returns
-// nil. varying is the result of VariableArguments for the current execution.
+// ArgumentsIn returns the converted arguments of a field. varying is the result of VariableArguments
+// for the current execution.
 func (f *Field) ArgumentsIn(varying []any) any {
 	if f.arguments != nil {
 		return f.arguments
@@ -142,20 +144,21 @@ func (f *Field) ArgumentsIn(varying []any) any {
 	return varying[f.slot]
 }
 
-// VariableArguments converts the arguments that Prepare could not convert, because they contain
-// variables or are invalid. For each field with invalid arguments, the result contains nil. Pass
-// the result to ArgumentsIn.
-func (p *Prepared) VariableArguments(ctx context.Context, generated any, variables map[string]any) []any {
+// VariableArguments converts the arguments that Prepare did not convert, because they contain
+// variables. Pass the result to ArgumentsIn. The document and the variables are valid, so an error
+// means that their validation has a gap.
+func (p *Prepared) VariableArguments(ctx context.Context, generated any, variables map[string]any) ([]any, *gqlerror.Error) {
 	if len(p.variableFields) == 0 {
-		return nil
+		return nil, nil
 	}
 	arguments := make([]any, len(p.variableFields))
 	for i, f := range p.variableFields {
-		if read, err := f.ReadArguments(ctx, generated, variables); err == nil {
-			arguments[i] = read
+		var err error
+		if arguments[i], err = f.ReadArguments(ctx, generated, variables); err != nil {
+			return nil, errcode.New(f.Position, errcode.BadUserInput, "an argument of the field %q does not have the expected type", f.Name)
 		}
 	}
-	return arguments
+	return arguments, nil
 }
 
 // Prepare returns the prepared operation for the given variables, and caches it if the document's
@@ -452,9 +455,7 @@ func (b *treeBuilder) addPermission(permission commerce.Permission) {
 	}
 }
 
-// readConstantArguments converts a field's arguments if they contain no variables. If they are
-// invalid, the execution reports the error later, because the error must contain the path in the
-// response.
+// readConstantArguments converts a field's arguments if they contain no variables.
 func (b *treeBuilder) readConstantArguments(f *Field) {
 	if !containsVariable(f.Arguments) {
 		if read, err := f.ReadArguments(context.Background(), b.generated, nil); err == nil {

@@ -1,5 +1,5 @@
-// Package scalar marshals and unmarshals the scalars of the GraphQL schema. Within the module, it
-// imports only commerce.
+// Package scalar marshals, unmarshals and validates the scalars of the GraphQL schema. Within the
+// module, it imports only commerce.
 package scalar
 
 import (
@@ -42,7 +42,7 @@ func unmarshalTime[T any](v any, noun, form string, parse func(string) (T, error
 			return parsed, nil
 		}
 	}
-	return zero, commerce.NewInvalidError("%s must be a string of the form %s", noun, form)
+	return zero, commerce.NewInvalidError("must be %s, as a string of the form %s", noun, form)
 }
 
 // MarshalDate marshals a Date.
@@ -57,20 +57,54 @@ func UnmarshalDate(v any) (commerce.Date, error) {
 // MarshalDecimal marshals a Decimal.
 func MarshalDecimal(s string) graphql.Marshaler { return graphql.MarshalString(s) }
 
-// UnmarshalDecimal converts a string or a number to the text of a decimal number. A float64 is
-// precise enough, because a price has at most 15 digits. All other types cause a
-// commerce.InvalidError.
+// UnmarshalDecimal returns the text of a decimal number. null becomes the empty text. All other
+// values than strings cause a commerce.InvalidError, because Coercions converts numbers to strings.
 func UnmarshalDecimal(v any) (string, error) {
-	switch v := v.(type) {
-	case string:
-		return v, nil
-	case json.Number:
-		return v.String(), nil
-	case int64:
-		return strconv.FormatInt(v, 10), nil
-	case float64:
-		return strconv.FormatFloat(v, 'f', -1, 64), nil
-	default:
-		return "", commerce.NewInvalidError("a decimal number must be a string such as \"29.99\" or a number")
+	text, ok := v.(string)
+	if !ok && v != nil {
+		return "", commerce.NewInvalidError("must be a decimal number, as a string such as \"29.99\" or as a number")
 	}
+	return text, nil
+}
+
+// Coercions returns the functions that validate the input values of the custom scalars, by the name
+// of the scalar. Package document calls them for literals and variables, before an operation is
+// executed. _Any has no function, because it accepts all values.
+func Coercions() map[string]func(any) (any, error) {
+	return map[string]func(any) (any, error){
+		"DateTime":     check(UnmarshalDateTime),
+		"Date":         check(UnmarshalDate),
+		"Decimal":      coerceDecimal,
+		"CurrencyCode": coerceCurrency,
+	}
+}
+
+// check returns a coercion that keeps the value if unmarshal accepts it.
+func check[T any](unmarshal func(any) (T, error)) func(any) (any, error) {
+	return func(v any) (any, error) {
+		_, err := unmarshal(v)
+		return v, err
+	}
+}
+
+// coerceDecimal converts a number to its text, so that no digits are lost. The currency of the
+// amount does not matter, because it does not change which numbers are valid.
+func coerceDecimal(v any) (any, error) {
+	if number, ok := v.(json.Number); ok {
+		v = number.String()
+	}
+	text, err := UnmarshalDecimal(v)
+	if err == nil {
+		_, err = commerce.ParseMoney(text, "")
+	}
+	return text, err
+}
+
+func coerceCurrency(v any) (any, error) {
+	text, ok := v.(string)
+	if !ok {
+		return nil, commerce.NewInvalidError("must be a currency code, as a string such as \"USD\"")
+	}
+	_, err := commerce.ParseCurrency(text)
+	return text, err
 }

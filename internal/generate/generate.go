@@ -554,15 +554,7 @@ defer x.recoverPanic(f, &ok)`, funcName(f), parameter, t)
 		callArgs = append(callArgs, "obj")
 	}
 	if len(f.Args) > 0 {
-		failed := "v, false"
-		if f.Stream {
-			failed = "false"
-		}
-		g.line(`args, ok := x.argumentsOf(f)
-if !ok {
-return %s
-}
-a := args.(*%s)`, failed, argumentsType(f))
+		g.line(`a := f.ArgumentsIn(x.operation.arguments).(*%s)`, argumentsType(f))
 		for _, a := range f.Args {
 			callArgs = append(callArgs, "a."+a.VarName)
 		}

@@ -381,7 +381,7 @@ switch f.Number {`)
 		g.line(`case %d: // %s
 q := p.resolver.pageRequest(%q%s)`, f.number, f.Name, fullName(f.Field), parent)
 		g.line(`argumentsOf[%s](p, f).list(&q, f.PageInfo)
-addList(p, &%s, f, &q)`, argumentsType(f.Field), f.Name)
+addList(&%s, f, &q)`, argumentsType(f.Field), f.Name)
 	}
 	g.line("}\n}")
 	for _, f := range lists {

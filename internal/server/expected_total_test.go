@@ -56,8 +56,6 @@ func TestExpectedTotal(t *testing.T) {
 			{"too few pieces", mutationInput{"customerId": "ann", "items": lines("mug", "none")}, mutationInput{"amount": "1"}, "8.50 USD", []string{"INSUFFICIENT_STOCK input.items.1.quantity", changed}},
 			{"unknown product: no total", order.with("items", lines("mug", "spoon")), mutationInput{"amount": "1"}, " ", []string{"NOT_FOUND input.items.1.sku"}},
 			{"two currencies: no total", order.with("items", lines("mug", "yen")), mutationInput{"amount": "1"}, " ", []string{"INVALID input.items.1.sku"}},
-			{"no number", order, mutationInput{"amount": "19,50"}, " ", []string{"INVALID input.expectedTotal.amount"}},
-			{"no currency", order, mutationInput{"amount": "19.50", "currencyCode": "usd"}, " ", []string{"INVALID input.expectedTotal.currencyCode"}},
 		} {
 			t.Run(c.name, func(t *testing.T) {
 				got := s.refuse(t, "placeOrder", c.input.with("expectedTotal", c.total), c.reasons...)

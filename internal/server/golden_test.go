@@ -105,8 +105,9 @@ type explained struct {
 	}
 }
 
-// send sends a query with explain, and returns the status and the body.
-func (a api) send(t testing.TB, query string, variables json.RawMessage) (status int, text []byte) {
+// send sends a query with explain, and returns the status and the body. accept contains the values
+// of the header Accept.
+func (a api) send(t testing.TB, query string, variables json.RawMessage, accept ...string) (status int, text []byte) {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"query": query, "variables": variables})
 	if err != nil {
@@ -118,6 +119,7 @@ func (a api) send(t testing.TB, query string, variables json.RawMessage) (status
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set(server.ExplainHeader, "true")
+	request.Header["Accept"] = accept
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		t.Fatal(err)
