@@ -1,6 +1,6 @@
 // Package admin serves metrics, profiles, the configuration and health checks for operators. It
-// uses its own listener, which is separate from the public one. It imports only the standard
-// library.
+// uses its own listener, which is separate from the public one. Within the module, it imports only
+// internal/crosssite.
 package admin
 
 import (
@@ -13,8 +13,9 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"strconv"
-	"strings"
 	"time"
+
+	"github.com/ordergraph/ordergraph/internal/crosssite"
 )
 
 // Paths of the admin listener. Health checks have the same paths as on the public listener.
@@ -34,6 +35,8 @@ type Options struct {
 	// Health serves all paths in HealthPaths.
 	Health      http.Handler
 	HealthPaths []string
+	// Hosts are additional host names in the Host header of requests. See crosssite.AllowedHosts.
+	Hosts []string
 	// If Config fails, a message is written to Log.
 	Log *slog.Logger
 }
@@ -41,13 +44,13 @@ type Options struct {
 // NewHandler returns the handler of the admin listener. The handler does not authenticate requests,
 // so clients must not be able to reach the listener.
 func NewHandler(opts Options) http.Handler {
-	mux := http.NewServeMux()
+	mux, private := http.NewServeMux(), http.NewServeMux()
 	mux.Handle("GET "+PathMetrics, opts.Metrics)
 	for _, path := range opts.HealthPaths {
 		mux.Handle("GET "+path, opts.Health)
 	}
 	if opts.Config != nil {
-		mux.HandleFunc("GET "+PathConfig, func(w http.ResponseWriter, r *http.Request) {
+		private.HandleFunc("GET "+PathConfig, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 			w.Header().Set("Cache-Control", "no-store")
 			if err := opts.Config(w); err != nil {
@@ -55,12 +58,39 @@ func NewHandler(opts Options) http.Handler {
 			}
 		})
 	}
-	mux.HandleFunc(PathProfile, pprof.Index)
-	mux.HandleFunc(PathProfile+"cmdline", pprof.Cmdline)
-	mux.HandleFunc(PathProfile+"profile", pprof.Profile)
-	mux.HandleFunc(PathProfile+"symbol", pprof.Symbol)
-	mux.HandleFunc(PathProfile+"trace", pprof.Trace)
+	private.HandleFunc("GET "+PathProfile, pprof.Index)
+	private.HandleFunc("GET "+PathProfile+"cmdline", pprof.Cmdline)
+	private.HandleFunc("GET "+PathProfile+"profile", pprof.Profile)
+	private.HandleFunc("GET "+PathProfile+"symbol", pprof.Symbol)
+	private.HandleFunc("GET "+PathProfile+"trace", pprof.Trace)
+	// The symbols of addresses are the only request with a body. It is sent by go tool pprof.
+	private.HandleFunc("POST "+PathProfile+"symbol", pprof.Symbol)
+	protected := protect(crosssite.NewAllowedHosts(opts.Hosts), private)
+	mux.Handle(PathConfig, protected)
+	mux.Handle(PathProfile, protected)
 	return mux
+}
+
+// protect is middleware that rejects requests that a website could have caused: with DNS rebinding,
+// it could read the configuration, and with a link to a profile, it could slow down the server.
+func protect(allowed crosssite.AllowedHosts, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case !allowed.Allow(r.Host):
+			refuse(w, "the Host header is not allowed: use localhost, an IP address, or a host name in ORDERGRAPH_ALLOWED_HOSTS")
+		case crosssite.PossibleCSRF(r.Header, crosssite.PreflightHeaders()):
+			refuse(w, "a page of another site could have sent the request: enter the address in the browser with the host localhost, or use another program than a browser")
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+// refuse responds with status 403 and closes the connection, so that the response does not wait for
+// the rest of a body.
+func refuse(w http.ResponseWriter, message string) {
+	w.Header().Set("Connection", "close")
+	http.Error(w, message, http.StatusForbidden)
 }
 
 // Limits of the admin listener. There is no time limit for responses, because a profile can take
@@ -100,16 +130,12 @@ func Listen(addr string, h http.Handler, log *slog.Logger) (*Listener, error) {
 	return a, nil
 }
 
-// onlyLocalHosts rejects requests with a Host header that is neither localhost nor an IP address.
-// The check prevents attacks by websites with DNS rebinding.
+// onlyLocalHosts is middleware that rejects requests with a Host header that is neither localhost
+// nor an IP address, so that websites cannot read the metrics with DNS rebinding.
 func onlyLocalHosts(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host, _, err := net.SplitHostPort(r.Host)
-		if err != nil {
-			host = strings.Trim(r.Host, "[]")
-		}
-		if host != "localhost" && net.ParseIP(host) == nil {
-			http.Error(w, "the Host header is not allowed: the admin listener accepts only localhost and IP addresses", http.StatusForbidden)
+		if !(crosssite.AllowedHosts{}).Allow(r.Host) {
+			refuse(w, "the Host header is not allowed: on a loopback address, the admin listener accepts only localhost and IP addresses")
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -68,7 +68,7 @@ func (m *metrics) listen(cfg config.Config, handler http.Handler, opts server.Op
 	if m == nil {
 		return nil, func() {}, nil
 	}
-	pages := admin.NewHandler(admin.Options{Metrics: m.Handler(), Health: handler, HealthPaths: []string{server.PathHealth, server.PathReady}, Log: opts.Log,
+	pages := admin.NewHandler(admin.Options{Metrics: m.Handler(), Health: handler, HealthPaths: []string{server.PathHealth, server.PathReady}, Hosts: cfg.Hosts, Log: opts.Log,
 		Config: func(w io.Writer) error { return config.WriteEffective(w, cfg) }})
 	l, err := admin.Listen(cfg.AdminAddr, pages, opts.Log)
 	if err != nil {

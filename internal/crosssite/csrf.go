@@ -66,3 +66,13 @@ func SameOrigin(r *http.Request) bool {
 	_, host, ok := strings.Cut(r.Header.Get("Origin"), "://")
 	return ok && strings.EqualFold(host, r.Host)
 }
+
+// ForeignPage reports whether a page of another site has sent a request with a body. Browsers send
+// the headers Origin and Sec-Fetch-Site with such requests.
+func ForeignPage(r *http.Request) bool {
+	if len(r.Header.Values("Origin")) > 0 {
+		return !SameOrigin(r)
+	}
+	site := r.Header.Get("Sec-Fetch-Site")
+	return site == "cross-site" || site == "same-site"
+}

@@ -34,3 +34,11 @@ func (h AllowedHosts) Allow(host string) bool {
 	_, err := netip.ParseAddr(name)
 	return err == nil || name == "localhost" || strings.HasSuffix(name, ".localhost") || h[name]
 }
+
+// PrivateName reports whether no public website can have the name in a Host header. Such a name has
+// no dot, like the names of containers, or belongs to a top-level domain for private names, like
+// host.docker.internal.
+func PrivateName(host string) bool {
+	name := normalizeHost(host)
+	return name != "" && !strings.Contains(name, ".") || strings.HasSuffix(name, ".internal") || strings.HasSuffix(name, ".local")
+}
