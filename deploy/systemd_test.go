@@ -5,6 +5,7 @@ package deploy_test
 import (
 	"bytes"
 	"context"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/ordergraph/ordergraph/internal/cli"
+	"github.com/ordergraph/ordergraph/internal/config"
 )
 
 // If the name of the test binary is ordergraph, TestMain runs the command ordergraph instead of the
@@ -124,5 +126,31 @@ func TestBackup(t *testing.T) {
 				t.Errorf("the copy differs from the file, %v", err)
 			}
 		})
+	}
+}
+
+// The server listens only on a loopback address, because a proxy on the same machine terminates TLS.
+func TestUnitListensOnLoopback(t *testing.T) {
+	variables := map[string]string{"ORDERGRAPH_CURSOR_KEY": "a key of this test"}
+	for _, name := range []string{"systemd/ordergraph.service", "systemd/ordergraph.env"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			variable, value, ok := strings.Cut(strings.TrimSpace(strings.TrimPrefix(line, "Environment=")), "=")
+			if ok && strings.ToUpper(variable) == variable && !strings.HasSuffix(variable, "_FILE") {
+				variables[variable] = value
+			}
+		}
+	}
+	cfg, err := config.Read(func(name string) string { return variables[name] })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, addr := range []string{cfg.Addr, cfg.AdminAddr} {
+		if host, _, err := net.SplitHostPort(addr); err != nil || !net.ParseIP(host).IsLoopback() {
+			t.Errorf("the server listens on %q, %v, want a loopback address", addr, err)
+		}
 	}
 }
