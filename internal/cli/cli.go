@@ -283,7 +283,7 @@ func openConfiguredStore(ctx context.Context, cfg config.Config, env Environment
 	opts := cfg.Table
 	opts.Log = log
 	if cfg.Store == config.Embedded {
-		engine, err := openEmbeddedStore(cfg.Data, env)
+		engine, err := openEmbeddedStore(cfg.Data, embedded.Options{}, env)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -300,13 +300,8 @@ func openConfiguredStore(ctx context.Context, cfg config.Config, env Environment
 
 // openEmbeddedStore opens an embedded store in the file at path. If path is empty, the store is in
 // memory. The store is closed when the command has ended.
-func openEmbeddedStore(path string, env Environment) (*embedded.Store, error) {
-	if path == "" {
-		engine := embedded.New()
-		*env.closers = append(*env.closers, engine.Close)
-		return engine, nil
-	}
-	engine, err := embedded.Open(path, embedded.Options{})
+func openEmbeddedStore(path string, options embedded.Options, env Environment) (*embedded.Store, error) {
+	engine, err := embedded.Open(path, options)
 	if err == nil {
 		*env.closers = append(*env.closers, engine.Close)
 	}
@@ -396,6 +391,7 @@ func newHandler(ctx context.Context, cfg config.Config, serving server.Options, 
 	serving.Origins, serving.Hosts, serving.Proxies, serving.Limits, serving.Weights = cfg.Origins, cfg.Hosts, cfg.Proxies, cfg.ServerLimits, cfg.ShareWeights
 	opts := &serving.Graph
 	opts.Cursors, opts.Limits, opts.Rates, opts.NoIntrospection = paging.NewCursorSigner(cfg.CursorKey), cfg.Limits, cfg.Rates, !cfg.Introspection
+	serving.NoGraphiQL = !cfg.GraphiQL
 	var err error
 	if opts.Prices, err = readPrices(cfg); err != nil {
 		return nil, serving, err
@@ -475,7 +471,11 @@ func loadSample(ctx context.Context, store *dynamo.Store) error {
 // prints an example command.
 func printWelcome(w io.Writer, cfg config.Config, addr, adminAddr net.Addr) {
 	base := "http://" + browsableAddr(addr)
-	fmt.Fprintf(w, "Ordergraph is ready.\n\n  GraphQL   %s%s\n  GraphiQL  %s/\n  Health    %s%s  %s%s\n", base, server.PathGraphQL, base, base, server.PathHealth, base, server.PathReady)
+	fmt.Fprintf(w, "Ordergraph is ready.\n\n  GraphQL   %s%s\n", base, server.PathGraphQL)
+	if cfg.GraphiQL {
+		fmt.Fprintf(w, "  GraphiQL  %s/\n", base)
+	}
+	fmt.Fprintf(w, "  Health    %s%s  %s%s\n", base, server.PathHealth, base, server.PathReady)
 	if adminAddr != nil {
 		fmt.Fprintf(w, "  Metrics   http://%s%s\n", browsableAddr(adminAddr), admin.PathMetrics)
 	}

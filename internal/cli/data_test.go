@@ -2,24 +2,27 @@ package cli_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
 // serveUntil runs a server while use is called, and waits for its end.
-func serveUntil(t *testing.T, line string, use func(c *command, url string)) {
+func serveUntil(t *testing.T, line string, use func(c *command, url string), variables ...string) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	c := start(ctx, line)
+	c := start(ctx, line, variables...)
 	select {
 	case addr := <-c.listening:
 		use(c, "http://"+addr.String())
@@ -124,4 +127,78 @@ func TestLocal(t *testing.T) {
 		run(t, "local -addr "+strings.TrimPrefix(url, "http://")).checkFailed(t, 1, "in use by another program", "-addr")
 	})
 	run(t, "local -addr nowhere").checkFailed(t, 2, "-addr", "nowhere")
+}
+
+// Programs and containers can use the endpoint of local, but websites cannot.
+func TestLocalRefusesWebsites(t *testing.T) {
+	serveUntil(t, "local -addr 127.0.0.1:0", func(_ *command, url string) {
+		port := url[strings.LastIndex(url, ":"):]
+		for name, c := range map[string]struct {
+			host    string
+			headers []string
+			want    int
+		}{
+			"a program":         {"127.0.0.1" + port, nil, 200},
+			"localhost":         {"localhost" + port, nil, 200},
+			"a container":       {"dynamodb:8000", nil, 200},
+			"the docker host":   {"host.docker.internal" + port, nil, 200},
+			"a setting":         {"orders.example.com", nil, 200},
+			"NoSQL Workbench":   {"localhost" + port, []string{"Origin", "file://", "Sec-Fetch-Site", "cross-site"}, 200},
+			"the same origin":   {"localhost" + port, []string{"Origin", "http://localhost" + port, "Sec-Fetch-Site", "same-origin"}, 200},
+			"fetch of Node.js":  {"localhost" + port, []string{"Sec-Fetch-Mode", "cors"}, 200},
+			"DNS rebinding":     {"evil.example" + port, []string{"Origin", "http://evil.example" + port, "Sec-Fetch-Site", "same-origin"}, 403},
+			"another website":   {"localhost" + port, []string{"Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site"}, 403},
+			"another port":      {"localhost" + port, []string{"Origin", "http://localhost:3000", "Sec-Fetch-Site", "same-site"}, 403},
+			"a sandboxed frame": {"localhost" + port, []string{"Origin", "null"}, 403},
+			"no origin":         {"localhost" + port, []string{"Sec-Fetch-Site", "cross-site"}, 403},
+		} {
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader("{}"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Host = c.host
+			r.Header.Set("X-Amz-Target", "DynamoDB_20120810.ListTables")
+			for i := 0; i < len(c.headers); i += 2 {
+				r.Header.Set(c.headers[i], c.headers[i+1])
+			}
+			status, body := readResponse(t)(http.DefaultClient.Do(r))
+			if status != c.want || strings.Contains(body, "AccessDeniedException") != (status == http.StatusForbidden) {
+				t.Errorf("%s: status %d, %s, want %d", name, status, body, c.want)
+			}
+		}
+	}, "ORDERGRAPH_ALLOWED_HOSTS=other.example,orders.example.com")
+}
+
+// With -ttl-interval, expired items are soon deleted.
+func TestLocalDeletesExpiredItems(t *testing.T) {
+	run(t, "local -ttl-interval 0s").checkFailed(t, 2, "-ttl-interval", "positive")
+	serveUntil(t, "local -addr 127.0.0.1:0 -ttl-interval 1ms", func(_ *command, url string) {
+		db := dynamodb.New(dynamodb.Options{BaseEndpoint: &url, Region: "local", Credentials: credentials.NewStaticCredentialsProvider("any", "any", "")})
+		table := aws.String("items")
+		if _, err := db.CreateTable(t.Context(), &dynamodb.CreateTableInput{TableName: table, BillingMode: types.BillingModePayPerRequest,
+			AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("pk"), AttributeType: types.ScalarAttributeTypeS}},
+			KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("pk"), KeyType: types.KeyTypeHash}}}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.UpdateTimeToLive(t.Context(), &dynamodb.UpdateTimeToLiveInput{TableName: table,
+			TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String("ends"), Enabled: aws.Bool(true)}}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: table, Item: map[string]types.AttributeValue{
+			"pk": &types.AttributeValueMemberS{Value: "a"}, "ends": &types.AttributeValueMemberN{Value: fmt.Sprint(time.Now().Unix() - 1)}}}); err != nil {
+			t.Fatal(err)
+		}
+		for deadline := time.Now().Add(time.Minute); ; {
+			out, err := db.Scan(t.Context(), &dynamodb.ScanInput{TableName: table})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(out.Items) == 0 {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatal("after a minute, the expired item is still in the table")
+			}
+		}
+	})
 }

@@ -28,7 +28,7 @@ func commands() []command {
 	return []command{
 		{"serve", serve, "[serve] [-addr HOST:PORT] [-data FILE] [-sample]", "start the server (the default command); with -data, the embedded store\nkeeps its data in FILE; -sample loads the sample data into a new FILE;\na setting can also be a flag, such as -max-body 65536"},
 		{"lambda", serveLambda, "lambda", "serve queries and mutations in AWS Lambda (the default command in Lambda)"},
-		{"local", serveLocal, "local [-addr HOST:PORT] [-data FILE]", "serve the embedded store as a DynamoDB endpoint, for the AWS CLI and\nSDKs; by default on 127.0.0.1:8000 and in memory"},
+		{"local", serveLocal, "local [-addr HOST:PORT] [-data FILE] [-ttl-interval TIME]", "serve the embedded store as a DynamoDB endpoint, for the AWS CLI and\nSDKs; by default on 127.0.0.1:8000 and in memory"},
 		{"table", tableCommand, "table create", "create the table and its index"},
 		{"table", tableCommand, "table describe", "report whether the table matches the data model, and list the differences"},
 		{"seed", seed, "seed [FILE]", "load the dataset in FILE, or the sample data"},

@@ -7,10 +7,13 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/ordergraph/ordergraph/internal/config"
+	"github.com/ordergraph/ordergraph/internal/crosssite"
+	"github.com/ordergraph/ordergraph/internal/embedded"
 )
 
 const (
@@ -23,10 +26,11 @@ const (
 
 // serveLocal serves the embedded store as a DynamoDB endpoint until ctx ends.
 func serveLocal(ctx context.Context, args []string, env Environment) error {
-	addr := ""
+	addr, interval := "", time.Duration(0)
 	err := parseArgs("local", args, 0, func(set *flag.FlagSet) {
 		defineStoreFlags(set, &env)
 		set.StringVar(&addr, "addr", localAddr, "address to listen on; the endpoint accepts all credentials, so use an address that only this machine can reach")
+		set.DurationVar(&interval, "ttl-interval", embedded.DefaultExpiryInterval, "time between two deletions of expired items")
 	}, nil)
 	if err != nil {
 		return err
@@ -34,11 +38,18 @@ func serveLocal(ctx context.Context, args []string, env Environment) error {
 	if _, _, err := net.SplitHostPort(addr); err != nil {
 		return usageError{fmt.Sprintf("-addr %q is not a valid address: use HOST:PORT, such as %s", addr, localAddr)}
 	}
+	if interval <= 0 {
+		return usageError{fmt.Sprintf("-ttl-interval is %s: use a positive duration, such as 1s", interval)}
+	}
 	path, err := env.sources().SettingText("ORDERGRAPH_DATA")
 	if err != nil {
 		return err
 	}
-	engine, err := openEmbeddedStore(path, env)
+	hosts, err := env.sources().SettingText("ORDERGRAPH_ALLOWED_HOSTS")
+	if err != nil {
+		return err
+	}
+	engine, err := openEmbeddedStore(path, embedded.Options{ExpiryInterval: interval}, env)
 	if err != nil {
 		return err
 	}
@@ -61,7 +72,7 @@ func serveLocal(ctx context.Context, args []string, env Environment) error {
 	}
 	// The body of a transaction or batch request can have several megabytes, so allow one minute to
 	// read it over a slow connection.
-	serving := &http.Server{Handler: engine, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute}
+	serving := &http.Server{Handler: refuseWebsites(crosssite.NewAllowedHosts(strings.Split(hosts, ",")), engine), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute}
 	stopped := make(chan error, 1)
 	go func() { stopped <- serving.Serve(listener) }()
 	select {
@@ -72,4 +83,27 @@ func serveLocal(ctx context.Context, args []string, env Environment) error {
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), localStopTimeout)
 	defer cancel()
 	return serving.Shutdown(ending)
+}
+
+// refuseWebsites is middleware that rejects requests that a website could have caused. The endpoint
+// accepts all credentials, so a website could otherwise read and change all items in the browser of
+// a developer, for example with DNS rebinding. Programs on this machine and in containers can use
+// the endpoint. NoSQL Workbench can, too: its pages are files.
+func refuseWebsites(allowed crosssite.AllowedHosts, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		message := ""
+		switch {
+		case !allowed.Allow(r.Host) && !crosssite.PrivateName(r.Host):
+			message = "the Host header is not allowed: use localhost, an IP address, or a host name in ORDERGRAPH_ALLOWED_HOSTS"
+		case r.Header.Get("Origin") != "file://" && crosssite.ForeignPage(r):
+			message = "a page of another site sent the request: web pages cannot use this endpoint"
+		default:
+			next.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+		w.Header().Set("Connection", "close") // the response does not wait for the rest of a body
+		w.WriteHeader(http.StatusForbidden)
+		fmt.Fprintf(w, `{"__type":"com.amazon.coral.service#AccessDeniedException","message":"%s"}`, message)
+	})
 }

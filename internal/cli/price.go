@@ -20,6 +20,7 @@ import (
 	"github.com/ordergraph/ordergraph/graph/explain"
 	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/internal/config"
+	"github.com/ordergraph/ordergraph/internal/embedded"
 	"github.com/ordergraph/ordergraph/internal/price"
 	"github.com/ordergraph/ordergraph/internal/sampledata"
 )
@@ -171,7 +172,7 @@ func (m *meter) document(o price.Operation) (string, error) {
 // execute executes the setup mutations of an operation and then the operation itself, on a new
 // embedded store. It returns the units of the operation, without the units of the setup mutations.
 func (m *meter) execute(ctx context.Context, o price.Operation, text string) (price.Units, error) {
-	engine, err := openEmbeddedStore("", m.env)
+	engine, err := openEmbeddedStore("", embedded.Options{}, m.env)
 	if err != nil {
 		return price.Units{}, err
 	}

@@ -77,6 +77,8 @@ type Config struct {
 	ShareWeights map[commerce.Role]int
 	// Introspection reports whether clients may query the schema with introspection.
 	Introspection bool
+	// GraphiQL reports whether the server serves GraphiQL.
+	GraphiQL bool
 	// Documents is the path of the manifest file of trusted documents. It is empty if there is no
 	// manifest.
 	Documents string
@@ -175,6 +177,7 @@ func (r *settingsReader) sections() []setting.Section {
 			{Name: "ORDERGRAPH_TRUSTED_PROXIES", Value: setting.ParsedBy(&r.Proxies, "", "addresses or networks like 10.0.0.0/8, separated by commas", forwarded.ParseProxies), Meaning: "addresses or networks, such as `10.0.0.0/8`, of the [proxies](operations.md#load) whose header `X-Forwarded-For` contains the clients' addresses"},
 			{Name: "ORDERGRAPH_CURSOR_KEY", Value: setting.Secret(&r.CursorKey, minCursorKeyBytes), Meaning: fmt.Sprintf("secret of at least %d characters that signs pagination cursors; must be the same on all servers; required with `ORDERGRAPH_AUTH=jwt`. Without authentication, the default derives from the table name and is not secret", minCursorKeyBytes)},
 			{Name: "ORDERGRAPH_INTROSPECTION", Value: setting.Switch(&r.Introspection, "on"), Meaning: "`off` disables introspection; federation gateways can still read the subgraph schema"},
+			{Name: "ORDERGRAPH_GRAPHIQL", Value: setting.Switch(&r.GraphiQL, "on"), Meaning: "`off` disables the editor GraphiQL at `/`"},
 			{Name: "ORDERGRAPH_DOCUMENTS", Value: setting.Text(&r.Documents, ""), Meaning: "file name of the manifest of [trusted documents](operations.md#trusted-documents)"},
 			{Name: "ORDERGRAPH_TRUSTED_ONLY", Value: setting.Switch(&r.TrustedOnly, "off"), Meaning: "`on` executes only trusted documents and rejects all others"},
 			{Name: "ORDERGRAPH_PRICES", Value: setting.Text(&r.Prices, ""), Meaning: "name of a file with DynamoDB's prices, in the format of [prices.json](../internal/price/prices.json)"},
@@ -301,6 +304,9 @@ func (r *settingsReader) resolveDependentSettings() {
 	if r.TrustedOnly && r.Documents == "" {
 		check(errors.New("ORDERGRAPH_TRUSTED_ONLY is on, but ORDERGRAPH_DOCUMENTS is not set: set ORDERGRAPH_DOCUMENTS to the manifest of the trusted documents"))
 	}
+	if i := slices.IndexFunc(r.Origins, matchesEverySite); i >= 0 && r.Auth != AuthJWT {
+		check(fmt.Errorf("ORDERGRAPH_CORS_ORIGINS contains %s, so without authentication every website could read and change all data in the browser of a user: list the origins of your own pages, or set ORDERGRAPH_AUTH=jwt", r.Origins[i]))
+	}
 	check(r.resolveBurst())
 }
 
@@ -336,6 +342,14 @@ func defaultCursorKey(table string) []byte {
 }
 
 func isOrigin(text string) bool { return text == "*" || originPattern.MatchString(text) }
+
+// matchesEverySite reports whether a website of any owner can have an origin that matches the given
+// origin, because the host is or ends with a star.
+func matchesEverySite(origin string) bool {
+	_, host, _ := strings.Cut(origin, "://")
+	host, _, _ = strings.Cut(host, ":")
+	return origin == "*" || strings.HasSuffix(host, "*")
+}
 
 // isAddress reports whether text has the form host:port.
 func isAddress(text string) bool {

@@ -59,7 +59,7 @@ func TestDefaults(t *testing.T) {
 	got.CursorKey = nil
 	want := config.Config{
 		Addr: "127.0.0.1:8080", Store: config.Embedded, Table: dynamo.Options{Table: "ordergraph", Shards: 1, Currency: "USD"}, LogLevel: slog.LevelInfo, LogFormat: logging.JSON,
-		Limits: setting.OrDefaults(document.Limits{}), Rates: rate.Options{Restore: rate.DefaultOptions().Restore}, ServerLimits: setting.OrDefaults(server.Limits{}), PoolSizes: admission.New(admission.Sizes{}).Sizes(), Introspection: true,
+		Limits: setting.OrDefaults(document.Limits{}), Rates: rate.Options{Restore: rate.DefaultOptions().Restore}, ServerLimits: setting.OrDefaults(server.Limits{}), PoolSizes: admission.New(admission.Sizes{}).Sizes(), Introspection: true, GraphiQL: true,
 		Breaker: true, Shutdown: lifecycle.Shutdown{DrainTime: lifecycle.DefaultDrainTime},
 		Auth: config.AuthNone, JWT: auth.Options{Leeway: 30 * time.Second, RoleClaim: "role", CustomerClaim: "customer_id"},
 	}
@@ -71,7 +71,7 @@ func TestDefaults(t *testing.T) {
 func TestEveryVariableIsRead(t *testing.T) {
 	set := []string{"PORT=0", "ORDERGRAPH_ADMIN_ADDR=9090", "ORDERGRAPH_STORE=dynamodb", "ORDERGRAPH_TABLE=orders", "ORDERGRAPH_SHARDS=64", "ORDERGRAPH_CURRENCY=JPY",
 		"ORDERGRAPH_CURSOR_KEY=sixteen letters!", "ORDERGRAPH_CORS_ORIGINS=https://a.example, http://localhost:3000,", "ORDERGRAPH_ALLOWED_HOSTS=a.example, B:8080,", "ORDERGRAPH_TRUSTED_PROXIES=10.0.0.0/8, 192.0.2.1", "ORDERGRAPH_LOG=debug", "ORDERGRAPH_LOG_FORMAT=text", "ORDERGRAPH_ACCESS_LOG=on", "OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://localhost:4318/v1/traces", "OTEL_TRACES_EXPORTER=otlp", "OTEL_SDK_DISABLED=false",
-		"GOGC=50", "GOMEMLIMIT=1GiB", "ORDERGRAPH_INTROSPECTION=off", "ORDERGRAPH_DOCUMENTS=trusted.json", "ORDERGRAPH_TRUSTED_ONLY=on", "ORDERGRAPH_PRICES=prices.json",
+		"GOGC=50", "GOMEMLIMIT=1GiB", "ORDERGRAPH_INTROSPECTION=off", "ORDERGRAPH_GRAPHIQL=off", "ORDERGRAPH_DOCUMENTS=trusted.json", "ORDERGRAPH_TRUSTED_ONLY=on", "ORDERGRAPH_PRICES=prices.json",
 		"ORDERGRAPH_AUTH=jwt", "ORDERGRAPH_JWT_JWKS=https://id.example/keys", "ORDERGRAPH_JWT_ISSUER=https://id.example/", "ORDERGRAPH_JWT_AUDIENCE=shop",
 		"ORDERGRAPH_ANONYMOUS=catalog", "ORDERGRAPH_JWT_LEEWAY=5m", "ORDERGRAPH_JWT_ROLE_CLAIM=https://shop.example/role", "ORDERGRAPH_JWT_CUSTOMER_CLAIM=cid", "ORDERGRAPH_SHARE_WEIGHTS=ADMIN=2,SERVICE=8",
 		"ORDERGRAPH_SHUTDOWN_DELAY=10s", "ORDERGRAPH_DRAIN_TIMEOUT=20s", "ORDERGRAPH_CIRCUIT_BREAKER=off"}
@@ -179,6 +179,12 @@ func TestInvalidVariables(t *testing.T) {
 		{"ORDERGRAPH_CURRENCY=usd", []string{`"usd"`, "three upper-case letters"}},
 		{"ORDERGRAPH_CURRENCY=QQQ", []string{`"QQQ"`, "ISO 4217"}},
 		{"ORDERGRAPH_CURSOR_KEY=fifteen letters", []string{"15", "at least 16"}},
+		{"ORDERGRAPH_CORS_ORIGINS=*", []string{"ORDERGRAPH_CORS_ORIGINS", "every website", "ORDERGRAPH_AUTH=jwt"}},
+		{"ORDERGRAPH_CORS_ORIGINS=https://a.example,https://*", []string{"https://*", "every website"}},
+		{"ORDERGRAPH_CORS_ORIGINS=http://*:3000", []string{"http://*:3000", "every website"}},
+		{"ORDERGRAPH_CORS_ORIGINS=https://shop.*", []string{"https://shop.*", "every website"}},
+		{"ORDERGRAPH_CURSOR_KEY=" + strings.Repeat("\x00", 32), []string{"ORDERGRAPH_CURSOR_KEY can be guessed", "0 different"}},
+		{"ORDERGRAPH_CURSOR_KEY=" + strings.Repeat("abcd", 9), []string{"ORDERGRAPH_CURSOR_KEY can be guessed", "4 different", "openssl rand"}},
 		{"ORDERGRAPH_CORS_ORIGINS=shop.example", []string{`"shop.example"`, "https://"}},
 		{"ORDERGRAPH_CORS_ORIGINS=https://a.example,https://b.example/", []string{`"https://b.example/"`, "without a path"}},
 		{"ORDERGRAPH_CORS_ORIGINS=https://a.example/shop", []string{`"https://a.example/shop"`, "without a path"}},
@@ -249,7 +255,7 @@ func TestOrigins(t *testing.T) {
 		"https://*.example, app://localhost":   {"https://*.example", "app://localhost"},
 		"http://[::1]:3000":                    {"http://[::1]:3000"},
 	} {
-		if got := read(t, "ORDERGRAPH_CORS_ORIGINS="+value).Origins; !slices.Equal(got, want) {
+		if got := read(t, secretVariables("ORDERGRAPH_CORS_ORIGINS="+value)...).Origins; !slices.Equal(got, want) {
 			t.Errorf("ORDERGRAPH_CORS_ORIGINS=%q is parsed to the origins %q, want %q", value, got, want)
 		}
 	}

@@ -64,6 +64,8 @@ type Options struct {
 	Hosts []string
 	// Proxies are the proxies whose X-Forwarded-For header contains the clients' addresses.
 	Proxies forwarded.Proxies
+	// NoGraphiQL disables GraphiQL.
+	NoGraphiQL bool
 	// Limits contains the maximum sizes and durations of a request or connection.
 	Limits Limits
 	// Admission contains the pools, which limit the capacity that each caller uses. If Admission is
@@ -113,9 +115,12 @@ const ExplainHeader = "X-Ordergraph-Explain"
 // New returns the handler of all paths. It returns an error if it cannot read the files of GraphiQL
 // or cannot configure the compression.
 func New(opts Options) (http.Handler, error) {
-	pages, err := graphiql.Handler()
-	if err != nil {
-		return nil, err
+	pages := http.NotFoundHandler()
+	if !opts.NoGraphiQL {
+		var err error
+		if pages, err = graphiql.Handler(); err != nil {
+			return nil, err
+		}
 	}
 	opts.Graph.Report = func(ctx context.Context, err error) {
 		// context.Canceled is not logged, because it means that the client has disconnected.
@@ -156,6 +161,7 @@ func New(opts Options) (http.Handler, error) {
 		executor: graph.NewExecutor(opts.Graph), limits: limits, pools: opts.Admission, weights: opts.Weights, shedding: &sheddingLog{log: opts.Log, now: time.Now},
 		authentication: authentication{opts.Auth, opts.Anonymous, opts.Log}, compress: compress,
 	}
+	pages = queries.withCharge(pages)
 	webSockets := webSocketHandler{queries, crossOrigin.OriginAllowed, opts.Log, observed, append(initPayloadHeaders[:], observed.TraceHeaders()...)}
 	withCORS := crossOrigin.Handler(queries)
 
@@ -175,7 +181,23 @@ func New(opts Options) (http.Handler, error) {
 	mux.HandleFunc("GET "+PathHealth, func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET "+PathReady, readiness(opts.Graph.Store.Ping, opts.OnReadiness, time.Now, opts.Log))
 	mux.Handle("/", pages)
-	return withClientAddress(opts.Proxies, withRequestID(opts.Log, mux)), nil
+	return withUnreadBody(withClientAddress(opts.Proxies, withRequestID(opts.Log, mux))), nil
+}
+
+// withCharge is middleware for requests that need no authentication. It charges each request to the
+// rate limit of the client's network address. Health checks do not use it, because a load balancer
+// must not take a server out of service while other clients of its address exceed their limit.
+func (h httpHandler) withCharge(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		anonymous := r.WithContext(graph.WithPrincipal(r.Context(), anonymousPrincipal(r.RemoteAddr)))
+		if _, limited := h.charge(anonymous, 0); limited != nil {
+			w.Header()["X-Content-Type-Options"] = nosniff
+			w.Header()["Cache-Control"] = noStore
+			h.writeRefusal(w, r, limited, typeJSON)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // withClientAddress is middleware that sets the RemoteAddr of requests from trusted proxies to the

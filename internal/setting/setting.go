@@ -192,10 +192,30 @@ func List(target *[]string, accepted string, matches func(item string) bool) Val
 // contain the secret.
 func Secret(target *[]byte, minimum int) Value {
 	return Value{Secret: true, parse: func(text string) error {
+		const advice = "set it to at least %d random characters, for example the output of `openssl rand -hex 32`"
 		if len(text) < minimum {
-			return fmt.Errorf("has %d characters: set it to at least %d random characters, for example the output of `openssl rand -hex 32`", len(text), minimum)
+			return fmt.Errorf("has %d characters: "+advice, len(text), minimum)
+		}
+		if n := distinctCharacters(text); n < minDistinct {
+			return fmt.Errorf("can be guessed, because it has only %d different characters, without blanks and NUL characters: "+advice, n, minimum)
 		}
 		*target = []byte(text)
 		return nil
 	}}
+}
+
+// minDistinct is the minimum number of different characters in a secret. A file of NUL characters
+// or blanks, as a failed write or a template may leave it, contains no such character.
+const minDistinct = 5
+
+// distinctCharacters returns how many different bytes the text contains, without white space and
+// NUL.
+func distinctCharacters(text string) int {
+	seen := map[byte]bool{}
+	for i := range len(text) {
+		if strings.IndexByte(" \t\r\n\v\f\x00", text[i]) < 0 {
+			seen[text[i]] = true
+		}
+	}
+	return len(seen)
 }
