@@ -143,6 +143,11 @@ func TestMessages(t *testing.T) {
 		{"Scan", `{"TableName":"hash","FilterExpression":"a = :a","ExpressionAttributeValues":{":a":{"N":"x"}}}`,
 			"ExpressionAttributeValues contains invalid value: " + nan + ": x for key :a"},
 
+		{"DeleteItem", `{"TableName":"hash","Key":{"pk":{"S":"a"}},"ConditionExpression":"if_not_exists(a, b) = c"}`,
+			one + "Invalid ConditionExpression: The function is not allowed in a condition expression; function: if_not_exists"},
+		{"DeleteItem", `{"TableName":"hash","Key":{"pk":{"S":"a"}},"ConditionExpression":"unknown(a) = c"}`, one + "Invalid ConditionExpression: Invalid function name; function: unknown"},
+		{"DeleteItem", `{"TableName":"hash","Key":{"pk":{"S":"a"}},"ConditionExpression":"(unknown(a))"}`, one + "Invalid ConditionExpression: Invalid function name; function: unknown"},
+
 		// Batches.
 		{"BatchGetItem", `{"RequestItems":{}}`, one + "Value at 'RequestItems' failed to satisfy constraint: Member must have length greater than or equal to 1"},
 		{"BatchGetItem", `{"RequestItems":{"a!":{"Keys":[{"pk":{"S":"a"}}]}},"ReturnConsumedCapacity":"X"}`,

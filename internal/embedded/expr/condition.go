@@ -224,7 +224,7 @@ func (s *parser) condition() (node, error) {
 		}
 		s.position = start
 	}
-	if t := s.peek(); t.kind == 'w' && s.tokens[s.position+1].text == "(" && !strings.EqualFold(t.text, "size") {
+	if t := s.peek(); t.kind == 'w' && s.tokens[s.position+1].text == "(" && functions[t.text] > 0 {
 		return s.function()
 	}
 	a, err := s.operand()
@@ -388,7 +388,8 @@ func (s *parser) arguments() (args []operand, err error) {
 // the number of operands.
 var functions = map[string]int{"attribute_exists": 1, "attribute_not_exists": 1, "attribute_type": 2, "begins_with": 2, "contains": 2}
 
-// function parses a call of a function that returns true or false.
+// function parses a call of a function that returns true or false. The method operand parses the
+// calls of all other functions.
 func (s *parser) function() (node, error) {
 	name := s.next().text
 	s.countOperator()
@@ -396,16 +397,10 @@ func (s *parser) function() (node, error) {
 	if err != nil {
 		return nil, err
 	}
-	count, ok := functions[name]
-	switch {
-	case updateFunctions[name]:
-		s.deferErrorf("The function is not allowed in a condition expression; function: %s", name)
-	case !ok:
-		s.deferErrorf("Invalid function name; function: %s", name)
-	case len(args) != count:
-		s.deferErrorf("Incorrect number of operands for operator or function; operator or function: %s, number of operands: %d", name, len(args))
-	default:
+	if len(args) == functions[name] {
 		s.checkArguments(name, args)
+	} else {
+		s.deferErrorf("Incorrect number of operands for operator or function; operator or function: %s, number of operands: %d", name, len(args))
 	}
 	return function{name, args}, nil
 }
