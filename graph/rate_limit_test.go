@@ -295,6 +295,58 @@ func TestRejectedSubscriptionCosts(t *testing.T) {
 	}
 }
 
+// A subscription that reads missed events in several pages pays for each page. Only the first page is
+// part of the subscription's start.
+func TestMissedEventPageCosts(t *testing.T) {
+	db := storetest.Engines()[0].Client(t)
+	store, clock := storetest.SampleStore(t, db), &manualClock{}
+	e := NewExecutor(Options{
+		Store: store, Feed: storetest.OpenFeed(t, db, store, feed.Options{}), Cursors: paging.NewCursorSigner([]byte("a key for tests")), Rates: clock.rates(1000, 1),
+		Report: func(_ context.Context, err error) { t.Error(err) },
+	})
+	caller := change.Caller{Name: "tester"}
+	order, err := store.PlaceOrder(t.Context(), caller, commerce.OrderRequest{CustomerID: "cust_01", Lines: []commerce.OrderLine{{SKU: "prod_100", Quantity: 1}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const missed = 120
+	for i := range missed {
+		if _, err := store.SetOrderItem(t.Context(), caller, commerce.OrderItemChange{OrderID: order.ID, SKU: "prod_100", Quantity: 1 + (i+1)%2}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	timeline, err := dynamo.ReadPage(t.Context(), store, model.Timeline, dynamo.ListRequest{PartitionValue: string(order.ID), Page: dynamo.PageRequest{Limit: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, result := e.Start(t.Context(), Request{Query: fmt.Sprintf("subscription { orderUpdated(id: %q, after: %q) { id } }", order.ID, timeline.Items[0].ID)})
+	if stream == nil {
+		t.Fatal(result.Errors)
+	}
+	defer stream.Close()
+	var paid []int
+	for range missed {
+		before := e.rates.Available(commerce.AnonymousAdmin().ID)
+		if result, ok := stream.Next(t.Context()); !ok || len(result.Errors) > 0 {
+			t.Fatal(result.Errors)
+		}
+		paid = append(paid, before-e.rates.Available(commerce.AnonymousAdmin().ID))
+	}
+	pages := 0
+	for _, points := range paid {
+		switch points {
+		case paid[0]:
+		case paid[0] + operation.ListCost:
+			pages++
+		default:
+			t.Errorf("an event cost %d points", points)
+		}
+	}
+	if pages != 1 {
+		t.Errorf("%d events paid for another page, want 1: %v", pages, paid)
+	}
+}
+
 // A subscription's start pays for reading missed events, even if "after" is not an event. Each of
 // these starts reads the orders of a customer and their timelines.
 func TestMissedEventCosts(t *testing.T) {

@@ -3,10 +3,12 @@ package graph
 import (
 	"context"
 	"errors"
+	"math"
 
 	"github.com/99designs/gqlgen/graphql"
 
 	"github.com/ordergraph/ordergraph/dynamo/feed"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/graph/observe"
 	"github.com/ordergraph/ordergraph/graph/operation"
@@ -94,7 +96,12 @@ func (s *Subscription) Next(ctx context.Context) (Result, bool) {
 		return Result{Response: &graphql.Response{}}, false
 	}
 	ctx = withReportedErrors(ctx)
-	change, err := s.source.Next(ctx)
+	// The feed may read missed changes. This budget only counts the requests.
+	counted := table.NewReadBudget(math.MaxInt32)
+	change, err := s.source.Next(counted.NewContext(ctx))
+	if reads := math.MaxInt32 - counted.Remaining(); reads > 0 {
+		s.executor.callerLimiter(ctx).Deduct(s.executor.resolver.principal(ctx).ID, operation.ListCost*reads)
+	}
 	if err == nil {
 		var paid *rate.Reservation
 		if paid, err = s.executor.callerLimiter(ctx).Wait(ctx, s.executor.resolver.principal(ctx).ID, s.operation.cost); err == nil {

@@ -55,3 +55,7 @@ func (s *Subscription) Backlog() int { return len(s.backlog) }
 
 // Backlog returns the counter of the events in all backlogs.
 func (f *Feed) Backlog() *atomic.Int64 { return &f.backlog }
+
+// SetMaxCatchUpPage sets the maximum number of events that a subscription reads at once. Call it
+// before the first subscription.
+func (f *Feed) SetMaxCatchUpPage(n int) { f.maxCatchUpPage = n }

@@ -88,6 +88,8 @@ type Feed struct {
 	// backlog is the number of events from timelines that have not been delivered yet, for all
 	// subscriptions together.
 	backlog atomic.Int64
+	// maxCatchUpPage is maxCatchUpPage, or fewer events in tests.
+	maxCatchUpPage int
 	counters
 	// runs waits for the goroutines that read the source.
 	runs sync.WaitGroup
@@ -122,7 +124,7 @@ const (
 func Open(t *table.Table, source Source, opts Options) *Feed {
 	f := &Feed{
 		table: t.Consistent(), source: source, log: opts.Log, queueCapacity: opts.QueueCapacity,
-		acquireRead: opts.AcquireRead, subscriptions: map[topic][]*Subscription{},
+		acquireRead: opts.AcquireRead, subscriptions: map[topic][]*Subscription{}, maxCatchUpPage: maxCatchUpPage,
 	}
 	if f.acquireRead == nil {
 		f.acquireRead = func(context.Context) (func(), error) { return func() {}, nil }
@@ -152,8 +154,7 @@ func (f *Feed) SubscribeOrder(ctx context.Context, id commerce.OrderID, after co
 // SubscribeCustomerOrders subscribes to all orders of one customer. If after is set, the
 // subscription begins after this event.
 //
-// Errors: the errors of SubscribeOrder, and commerce.InvalidError if too many events have occurred
-// since.
+// Errors: the errors of SubscribeOrder.
 func (f *Feed) SubscribeCustomerOrders(ctx context.Context, id commerce.CustomerID, after commerce.EventID) (*Subscription, error) {
 	partition, err := model.EntityLastEvent.PK.Build(string(id))
 	if err != nil {
@@ -170,6 +171,16 @@ func (f *Feed) SubscribeOrderStatus(ctx context.Context, status commerce.Status)
 	// A status has no timeline, so the first changes may have been committed shortly before the
 	// subscription.
 	return f.subscribe(ctx, statusTopic(status), nil, "")
+}
+
+// backlogCapacity returns the number of events from timelines that a subscription may keep in memory.
+func (f *Feed) backlogCapacity() int { return max(minBacklog, maxBacklog-int(f.backlog.Load())) }
+
+// catchUpLimit returns the number of events that a subscription may read from timelines at once. The
+// limit decreases before the backlog is full, so that no subscription must read in small pages
+// because others have large backlogs.
+func (f *Feed) catchUpLimit() int {
+	return min(f.maxCatchUpPage, max(minBacklog, f.backlogCapacity()/4))
 }
 
 func statusTopic(status commerce.Status) topic {

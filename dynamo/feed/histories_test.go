@@ -123,6 +123,7 @@ func newHistories(t *rapid.T, buffer int) *histories {
 	})
 	h.must(err)
 	h.feed = h.writers[0].OpenFeed(feed.SourceFunc(h.source.watch), feed.Options{QueueCapacity: buffer})
+	h.feed.SetMaxCatchUpPage(rapid.SampledFrom([]int{2, 3, 5, 1000}).Draw(t, "page"))
 	return h
 }
 

@@ -21,12 +21,12 @@ type history interface {
 	// lastEventID returns the ID of the last event, or an ID between the existing and all later events.
 	// An order without events has the empty ID.
 	lastEventID(ctx context.Context) (commerce.EventID, error)
-	// events returns the events with from <= ID <= until. Usually, until is last. If events after last
-	// were found, until is a higher ID. If more is true, events were omitted at the end of the range
-	// and must be read later.
+	// events returns the first events with from <= ID <= until, at most limit. The limit is at least
+	// 2, because the caller may already have the first event. Usually, until is last. If events after last were found, until is a higher ID. If
+	// more is true, events were omitted at the end of the range and must be read later.
 	//
-	// Errors: commerce.InvalidError for too many events, errors of table.WrapError.
-	events(ctx context.Context, from, last commerce.EventID) (events []*commerce.Event, until commerce.EventID, more bool, err error)
+	// It returns errors of table.WrapError.
+	events(ctx context.Context, from, last commerce.EventID, limit int) (events []*commerce.Event, until commerce.EventID, more bool, err error)
 	// resumeError returns the error for an event ID after which a subscription cannot resume.
 	resumeError() error
 }
@@ -35,10 +35,11 @@ type history interface {
 const (
 	// eventPageSize is the maximum number of events that one Query reads from a timeline.
 	eventPageSize = 100
-	// A subscription to a customer cannot resume if it has missed more than maxMissedEvents events. It
-	// also cannot resume if more than maxMissedOrders of the customer's orders have changed.
-	maxMissedEvents = 10_000
-	maxMissedOrders = 1_000
+	// maxCatchUpPage is the maximum number of events that a subscription reads at once, and then
+	// delivers, before it reads further events.
+	maxCatchUpPage = 10_000
+	// orderPageSize is the maximum number of orders that one Query reads from a customer's list.
+	orderPageSize = 1_000
 )
 
 // orderHistory reads the events in the timeline of one order.
@@ -95,7 +96,7 @@ func (h *orderHistory) lastEventUpTo(ctx context.Context, to commerce.EventID) (
 	}
 }
 
-func (h *orderHistory) events(ctx context.Context, from, last commerce.EventID) ([]*commerce.Event, commerce.EventID, bool, error) {
+func (h *orderHistory) events(ctx context.Context, from, last commerce.EventID, _ int) ([]*commerce.Event, commerce.EventID, bool, error) {
 	var events []*commerce.Event
 	for next := from; ; {
 		page, after, err := h.feed.timelinePage(ctx, h.partition, next, last)
@@ -164,101 +165,151 @@ func (h *customerHistory) resumeError() error {
 	return commerce.ErrorWithArgument("after", commerce.NewInvalidError("is not the ID of an event after which a subscription to this customer's orders can resume; use the ID of the last update that you received, or subscribe without `after` and then read the orders"))
 }
 
-// events returns all events at once, so the result more is always false. It also reads events after
-// the ID last, because the record with the customer's last event may be outdated.
-func (h *customerHistory) events(ctx context.Context, from, last commerce.EventID) ([]*commerce.Event, commerce.EventID, bool, error) {
-	events, err := h.eventsBetween(ctx, from, max(last, h.feed.latestPossibleID()))
+// events also reads events after the ID last, because the record with the customer's last event may
+// be outdated.
+func (h *customerHistory) events(ctx context.Context, from, last commerce.EventID, limit int) ([]*commerce.Event, commerce.EventID, bool, error) {
+	events, more, err := h.eventsBetween(ctx, from, max(last, h.feed.latestPossibleID()), limit)
 	if err != nil || len(events) == 0 || events[len(events)-1].ID <= last {
-		return events, last, false, err
+		return events, last, more, err
 	}
 	found := events[len(events)-1].ID
 	if last, err = h.recordedLastEvent(ctx); err != nil || last < found {
-		return events, found, false, err
+		return events, found, more, err
 	}
 	// Events were committed while the timelines were read, so the result may lack some of them. Read
 	// all timelines again, up to the new last event.
-	events, err = h.eventsBetween(ctx, from, last)
-	return events, last, false, err
+	events, more, err = h.eventsBetween(ctx, from, last, limit)
+	return events, last, more, err
 }
 
-// eventsBetween returns the events with from <= ID <= to, sorted by ID.
-func (h *customerHistory) eventsBetween(ctx context.Context, from, to commerce.EventID) ([]*commerce.Event, error) {
+// eventsBetween returns the first events with from <= ID <= to, sorted by ID. It returns at most
+// limit events, and reports whether there are more.
+//
+// It reads one page of the customer's orders after the other, and the timelines of the orders that
+// have changed since from. So it keeps at most twice the limit of events in memory.
+func (h *customerHistory) eventsBetween(ctx context.Context, from, to commerce.EventID, limit int) ([]*commerce.Event, bool, error) {
 	since, ok := from.Time()
 	if !ok || from > to {
-		return nil, h.resumeError()
+		return nil, false, nil
 	}
-	orders, err := h.changedOrderPartitions(ctx, since)
-	if err != nil {
-		return nil, err
-	}
-	var mu sync.Mutex
-	var events []*commerce.Event
-	err = table.Parallel(ctx, len(orders), maxConcurrentTimelineReads, func(ctx context.Context, i int) error {
-		for next := from; ; {
-			page, after, err := h.feed.timelinePage(ctx, orders[i], next, to)
-			if err != nil {
-				return err
+	first := firstEvents{limit: limit, to: to}
+	p := &model.CustomerOrders.AccessPattern
+	// The first orders are usually the oldest ones. If their events reach the limit, the timelines of
+	// later orders need not be read.
+	for bounds := (model.Range{}); ; {
+		records, more, err := h.feed.table.Query(ctx, p, h.partition, string(p.SK), bounds, orderPageSize, true)
+		if err != nil {
+			return nil, false, err
+		}
+		var changed []changedOrder
+		for _, r := range records {
+			id := strings.TrimPrefix(r.Text(model.AttrSK), string(p.SK))
+			bounds.From = model.JustAfter(id)
+			if order, ok := changedSince(r, id, since); ok {
+				changed = append(changed, order)
 			}
-			mu.Lock()
-			events = append(events, page...)
-			n := len(events)
-			mu.Unlock()
-			if n > maxMissedEvents {
-				return tooManyMissedError()
-			}
-			if next = after; next == "" {
+		}
+		err = table.Parallel(ctx, len(changed), maxConcurrentTimelineReads, func(ctx context.Context, i int) error {
+			if first.precede(changed[i].placed) {
 				return nil
 			}
-		}
-	})
-	slices.SortFunc(events, func(a, b *commerce.Event) int { return cmp.Compare(a.ID, b.ID) })
-	return events, err
-}
-
-// changedOrderPartitions returns the partition keys of the customer's orders that have changed
-// since the given time.
-func (h *customerHistory) changedOrderPartitions(ctx context.Context, since time.Time) ([]string, error) {
-	var partitions []string
-	err := h.forEachOrder(ctx, func(order model.Reader) error {
-		// If updatedAt cannot be decoded, the order may have changed, so include it.
-		if updated := order.UpdatedAtOr(since); order.Err() == nil && updated.Before(since) {
-			return nil
-		}
-		partition, err := model.EntityOrderEvent.PK.Build(strings.TrimPrefix(order.Text(model.AttrSK), string(model.CustomerOrders.SK)))
-		if err != nil {
-			return nil // skip a record by other software whose key contains no valid order ID
-		}
-		if partitions = append(partitions, partition); len(partitions) > maxMissedOrders {
-			return tooManyMissedError()
-		}
-		return nil
-	})
-	return partitions, err
-}
-
-// forEachOrder calls visit for each of the customer's orders. If visit returns an error,
-// forEachOrder stops and returns this error. It also returns the errors of table.WrapError.
-func (h *customerHistory) forEachOrder(ctx context.Context, visit func(model.Reader) error) error {
-	p := &model.CustomerOrders.AccessPattern
-	for bounds := (model.Range{}); ; {
-		records, more, err := h.feed.table.Query(ctx, p, h.partition, string(p.SK), bounds, maxMissedOrders, false)
-		if err != nil {
-			return err
-		}
-		for _, r := range records {
-			bounds.To = strings.TrimPrefix(r.Text(model.AttrSK), string(p.SK))
-			if err := visit(r); err != nil {
-				return err
+			for next := from; next != ""; {
+				page, after, err := h.feed.timelinePage(ctx, changed[i].partition, next, first.bound())
+				if err != nil {
+					return err
+				}
+				first.add(page)
+				next = after
 			}
+			return nil
+		})
+		if err != nil {
+			return nil, false, err
 		}
 		if !more {
-			return nil
+			events, more := first.sorted()
+			return events, more, nil
 		}
 	}
 }
 
-func tooManyMissedError() error {
-	return commerce.ErrorWithArgument("after", commerce.NewInvalidError("is too old: more than %d events have occurred or more than %d orders have changed since this event; read the orders and subscribe without `after`", maxMissedEvents, maxMissedOrders))
+// changedOrder is an order whose timeline may contain missed events.
+type changedOrder struct {
+	partition string
+	// placed is the time of the order's first event. If it is not certain, placed is the zero time.
+	placed time.Time
+}
+
+// changedSince returns an order from a customer's list of orders. It returns false if the order has
+// not changed since the given time.
+func changedSince(order model.Reader, id string, since time.Time) (changedOrder, bool) {
+	// If updatedAt cannot be decoded, the order may have changed, so include it.
+	if updated := order.UpdatedAtOr(since); order.Err() == nil && updated.Before(since) {
+		return changedOrder{}, false
+	}
+	partition, err := model.EntityOrderEvent.PK.Build(id)
+	if err != nil {
+		return changedOrder{}, false // skip a record by other software whose key contains no valid order ID
+	}
+	// Ordergraph uses the time in the ID of a new order for its first event, too.
+	placed, _ := commerce.EventID(id).Time()
+	if created, err := time.Parse(time.RFC3339, order.Text("createdAt")); err != nil || !created.Equal(placed) {
+		placed = time.Time{}
+	}
+	return changedOrder{partition, placed}, true
+}
+
+// firstEvents collects the events with the lowest IDs. It is safe for concurrent use.
+type firstEvents struct {
+	limit int
+
+	mu     sync.Mutex
+	events []*commerce.Event
+	// to is the highest ID that can still be among the first events.
+	to   commerce.EventID
+	more bool
+}
+
+func (f *firstEvents) add(events []*commerce.Event) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.events = append(f.events, events...); len(f.events) > 2*f.limit {
+		f.truncate()
+	}
+}
+
+// truncate sorts the events and drops those over the limit. The caller holds mu.
+func (f *firstEvents) truncate() {
+	slices.SortFunc(f.events, func(a, b *commerce.Event) int { return cmp.Compare(a.ID, b.ID) })
+	if len(f.events) > f.limit {
+		clear(f.events[f.limit:])
+		f.events, f.more = f.events[:f.limit], true
+		f.to = f.events[f.limit-1].ID
+	}
+}
+
+func (f *firstEvents) bound() commerce.EventID {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.to
+}
+
+// precede reports whether all first events were committed before the given time. Then there are
+// more events. If the time is zero, precede returns false.
+func (f *firstEvents) precede(at time.Time) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if last, _ := f.to.Time(); at.IsZero() || !f.more || !at.After(last) {
+		return false
+	}
+	return true
+}
+
+func (f *firstEvents) sorted() (events []*commerce.Event, more bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.truncate()
+	return f.events, f.more
 }
 
 // timelinePage returns one page of an order's events with from <= ID <= to. It skips events by

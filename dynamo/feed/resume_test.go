@@ -1,6 +1,8 @@
 package feed_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/bulk"
 	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/dynamo/feed"
+	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
 
@@ -69,5 +72,77 @@ func TestResumingAfterAnOlderImportIsRepaired(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.expectChanges(ofCustomer, "item_set, item_set")
+	})
+}
+
+// A subscriber to a customer's orders who has missed the changes of any number of orders gets each
+// change exactly once and in order. This holds also if the subscriber leaves again before the end, and
+// if orders change in the meantime.
+func TestResumingAfterManyChangedOrders(t *testing.T) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		f := newFixture(t, db, feed.Options{})
+		f.feed.SetMaxCatchUpPage(longtest.Size(200, 1000))
+		n := longtest.Size(1100, 2500)
+		price, err := commerce.ParseMoney("1.00", "USD")
+		if err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now().Add(-time.Hour).Truncate(time.Millisecond)
+		id := func(i int) (string, time.Time) {
+			at := begin.Add(time.Duration(i) * 100 * time.Millisecond)
+			lowest, _ := commerce.MinULIDAt(at)
+			return lowest[:10] + fmt.Sprintf("%016d", i), at
+		}
+		var dataset commerce.Dataset
+		var want []commerce.EventID
+		for i := range n {
+			order, at := id(i)
+			// Each order is confirmed after some later orders were placed.
+			confirmed, confirmedAt := id(i + 10)
+			confirmed = confirmed[:10] + fmt.Sprintf("A%015d", i)
+			placed := order[:10] + fmt.Sprintf("B%015d", i)
+			want = append(want, commerce.EventID(placed), commerce.EventID(confirmed))
+			dataset.Orders = append(dataset.Orders, commerce.OrderWithItems{
+				Order: commerce.Order{ID: commerce.OrderID(order), CustomerID: "c1", Status: commerce.Confirmed, Total: price, PlacedAt: at, UpdatedAt: confirmedAt, Version: 2},
+				Lines: []commerce.LineItem{{OrderID: commerce.OrderID(order), CustomerID: "c1", SKU: "p1", Name: "Pin", Quantity: 1, UnitPrice: price}},
+				Events: []commerce.Event{
+					{ID: commerce.EventID(placed), OrderID: commerce.OrderID(order), Type: commerce.EventPlaced, To: commerce.Pending, At: at, Actor: "loaded"},
+					{ID: commerce.EventID(confirmed), OrderID: commerce.OrderID(order), Type: commerce.EventConfirmed, From: commerce.Pending, To: commerce.Confirmed, At: confirmedAt, Actor: "loaded"},
+				},
+			})
+		}
+		storetest.LoadDataset(t, f.store, dataset)
+		slices.Sort(want)
+
+		changed := func(i int) {
+			t.Helper()
+			id := dataset.Orders[i].ID
+			if _, err := f.store.UpdateShippingAddress(f.ctx, caller, commerce.ShippingAddressChange{OrderID: id, ShippingAddress: commerce.Address{Recipient: fmt.Sprint(i), Line1: "1", City: "C", CountryCode: "US"}}); err != nil {
+				t.Fatal(err)
+			}
+			timeline := f.timeline(id)
+			want = append(want, timeline[len(timeline)-1])
+		}
+		changed(0)
+		var got []commerce.EventID
+		for after := want[0]; len(got) < len(want)-1; after = got[len(got)-1] {
+			w := f.subscribeCustomer("c1", after)
+			changed(n - 1 - len(want)%10) // while the subscriber catches up
+			for range min(n*2/3, len(want)-1-len(got)) {
+				got = append(got, f.next(w).Position)
+			}
+			if len(got) == len(want)-1 {
+				f.expectNoChange(w)
+			}
+			w.Close()
+		}
+		if !slices.Equal(got, want[1:]) {
+			t.Errorf("got %d events, want %d", len(got), len(want)-1)
+			for i := range min(len(got), len(want)-1) {
+				if got[i] != want[i+1] {
+					t.Fatalf("event %d is %s, want %s", i, got[i], want[i+1])
+				}
+			}
+		}
 	})
 }

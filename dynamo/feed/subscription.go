@@ -2,7 +2,6 @@ package feed
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -68,7 +67,7 @@ func (s *Subscription) begin(ctx context.Context, after commerce.EventID) error 
 	s.mu.Lock()
 	s.catchingUp = true
 	s.mu.Unlock()
-	events, until, more, err := s.history.events(ctx, after, until)
+	events, until, more, err := s.history.events(ctx, after, until, s.feed.catchUpLimit())
 	if err != nil {
 		return err
 	}
@@ -90,7 +89,7 @@ func (s *Subscription) setBacklog(events []*commerce.Event, until commerce.Event
 	}
 	// All subscriptions together may keep maxBacklog events in memory. Drop the events that exceed
 	// this limit. They are read again later.
-	if capacity := max(minBacklog, maxBacklog-int(s.feed.backlog.Load())); len(events) > capacity {
+	if capacity := s.feed.backlogCapacity(); len(events) > capacity {
 		events, more = events[:capacity], true
 	}
 	s.backlog = make([]OrderChange, 0, len(events))
@@ -185,7 +184,7 @@ func (s *Subscription) mustCatchUp() bool {
 // catchUp reads missed events from the timelines into the backlog. All errors except the context's
 // error end the subscription.
 //
-// Errors: ErrTooSlow if too many events were missed, and the errors of table.WrapError.
+// It returns the errors of table.WrapError.
 func (s *Subscription) catchUp(ctx context.Context) error {
 	done, err := s.feed.acquireRead(ctx)
 	if err != nil {
@@ -211,9 +210,6 @@ func (s *Subscription) catchUp(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if invalid := (*commerce.InvalidError)(nil); errors.As(err, &invalid) {
-		err = fmt.Errorf("subscribe to %s: %w: it has missed too many events", s.topic, ErrTooSlow)
-	}
 	s.feed.mu.Lock()
 	defer s.feed.mu.Unlock()
 	s.end(err)
@@ -233,7 +229,7 @@ func (s *Subscription) missedEvents(ctx context.Context, behind bool, from, unti
 		}
 		until = last
 	}
-	events, until, more, err := s.history.events(ctx, from, until)
+	events, until, more, err := s.history.events(ctx, from, until, s.feed.catchUpLimit())
 	if len(events) > 0 && events[0].ID == from {
 		events = events[1:]
 	}
