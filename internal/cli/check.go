@@ -69,7 +69,7 @@ func checkCommand(ctx context.Context, args []string, env Environment) error {
 
 // checkTable checks the table, writes the inconsistencies and the summary, and returns the summary.
 func checkTable(ctx context.Context, repair, asJSON bool, env Environment) (check.Summary, error) {
-	store, cfg, err := openStore(ctx, "check", env)
+	store, cfg, err := openStore(ctx, "check", useExisting, env)
 	if err != nil {
 		return check.Summary{}, err
 	}

@@ -8,9 +8,11 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -201,7 +203,9 @@ func isFlag(arg string) bool { return len(arg) > 1 && arg[0] == '-' }
 // tableError adds the table's name to an error.
 type tableError struct {
 	table string
-	err   error
+	// createCommand is the command that creates the table.
+	createCommand string
+	err           error
 }
 
 func (e *tableError) Error() string { return e.err.Error() }
@@ -213,22 +217,26 @@ func withTableName(cfg config.Config, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &tableError{table: cfg.Table.Table, err: err}
+	create := "ordergraph table create"
+	if cfg.Store == config.Embedded {
+		create += " -data " + cfg.Data
+	}
+	return &tableError{table: cfg.Table.Table, createCommand: create, err: err}
 }
 
 // describeError returns the message that a command prints for an error. For a known problem, the
 // message describes how to fix the problem.
 func describeError(err error, getenv func(string) string) string {
-	name := ""
+	name, create := "", "ordergraph table create"
 	if e := (*tableError)(nil); errors.As(err, &e) {
-		name = e.table
+		name, create = e.table, e.createCommand
 	}
 	shards, clock := (*table.ShardsError)(nil), (*table.ClockError)(nil)
 	switch {
 	case errors.As(err, &shards):
 		return fmt.Sprintf("table %s was written with another number of shards than ORDERGRAPH_SHARDS=%d (its index has the keys %s): set ORDERGRAPH_SHARDS to the table's number of shards", name, shards.Shards, shards.KeyList())
 	case errors.Is(err, table.ErrNoTable):
-		return fmt.Sprintf("table %s does not exist: create it with `ordergraph table create`, or set ORDERGRAPH_TABLE to another table", name)
+		return fmt.Sprintf("table %s does not exist: create it with `%s`, or set ORDERGRAPH_TABLE to another table", name, create)
 	case errors.Is(err, table.ErrTableMismatch):
 		return fmt.Sprintf("table %s: %v; set ORDERGRAPH_TABLE to another name, and create that table with `ordergraph table create`", name, err)
 	case errors.Is(err, table.ErrStreamViewType):
@@ -263,17 +271,39 @@ func rootMessage(err error) string {
 	return err.Error()
 }
 
+// storeUse describes what a command does if the file of the embedded store does not exist.
+type storeUse int
+
+const (
+	// useExisting returns an error, because the command only reads records.
+	useExisting storeUse = iota
+	// createStore creates the file.
+	createStore
+	// createStoreAndTable creates the file and the table.
+	createStoreAndTable
+)
+
 // openStore opens the store for a command that reads or writes records. For an embedded store in
 // memory, it returns an error: only the server's process can access the data.
-func openStore(ctx context.Context, command string, env Environment) (*dynamo.Store, config.Config, error) {
+func openStore(ctx context.Context, command string, use storeUse, env Environment) (*dynamo.Store, config.Config, error) {
 	cfg, err := env.readConfig()
 	if err != nil {
 		return nil, cfg, err
 	}
-	if cfg.Store == config.Embedded && cfg.Data == "" {
-		return nil, cfg, fmt.Errorf("%s requires DynamoDB or a file, because the embedded store in memory exists only while the server runs: set ORDERGRAPH_STORE=%s, or name the file with -data", command, config.DynamoDB)
+	isNew := false
+	if cfg.Store == config.Embedded {
+		if cfg.Data == "" {
+			return nil, cfg, fmt.Errorf("%s requires DynamoDB or a file, because the embedded store in memory exists only while the server runs: set ORDERGRAPH_STORE=%s, or name the file with -data", command, config.DynamoDB)
+		}
+		_, err := os.Stat(cfg.Data)
+		if isNew = errors.Is(err, fs.ErrNotExist); isNew && use == useExisting {
+			return nil, cfg, fmt.Errorf("%s: the file %s does not exist: name an existing file with -data, or create the file with `ordergraph table create -data %[2]s`", command, cfg.Data)
+		}
 	}
 	store, _, err := openConfiguredStore(ctx, cfg, env, nil)
+	if err == nil && isNew && use == createStoreAndTable {
+		err = store.CreateTable(ctx)
+	}
 	return store, cfg, err
 }
 
@@ -539,7 +569,11 @@ func tableCommand(ctx context.Context, args []string, env Environment) error {
 	if len(words) == 0 || words[0] != "create" && words[0] != "describe" {
 		return usageError{"table: expected create or describe"}
 	}
-	store, cfg, err := openStore(ctx, "table "+words[0], env)
+	use := useExisting
+	if words[0] == "create" {
+		use = createStore
+	}
+	store, cfg, err := openStore(ctx, "table "+words[0], use, env)
 	if err != nil {
 		return err
 	}

@@ -79,7 +79,6 @@ func TestServeNewFileWithoutSample(t *testing.T) {
 func TestCommandsOnFile(t *testing.T) {
 	dir := t.TempDir()
 	a, b, exported := filepath.Join(dir, "a.db"), filepath.Join(dir, "b.db"), filepath.Join(dir, "records.jsonl")
-	run(t, "seed -data "+a).checkFailed(t, 1, "table create")
 	run(t, "table create -data "+a).checkSucceeded(t, "is ready")
 	run(t, "table describe", "ORDERGRAPH_DATA="+a).checkSucceeded(t, "fits     yes", "stream   on", "expiry   on")
 	run(t, "seed", "ORDERGRAPH_DATA="+a).checkSucceeded(t, "Loaded into table")
@@ -92,6 +91,28 @@ func TestCommandsOnFile(t *testing.T) {
 			t.Errorf("the imported file: %s", got)
 		}
 	})
+}
+
+// A command that only reads records never creates a file. It names the missing file, and the command
+// that creates it. A command that writes records creates the file and the table.
+func TestMissingFile(t *testing.T) {
+	dir := t.TempDir()
+	missing, source, exported := filepath.Join(dir, "typo.db"), filepath.Join(dir, "a.db"), filepath.Join(dir, "records.jsonl")
+	run(t, "seed -data "+source).checkSucceeded(t, "Loaded into table")
+	run(t, "export -data "+source+" "+exported).checkSucceeded(t, "Exported")
+	for line, status := range map[string]int{
+		"check": 3, "check -repair": 3, "export " + filepath.Join(dir, "other.jsonl"): 1, "table describe": 1,
+		"import -dry-run " + exported: 1, "import " + filepath.Join(dir, "none.jsonl"): 1,
+	} {
+		run(t, line, "ORDERGRAPH_DATA="+missing).checkFailed(t, status, missing, "does not exist", "ordergraph table create -data "+missing)
+		if _, err := os.Stat(missing); err == nil {
+			t.Errorf("%s created the file", line)
+		}
+	}
+	run(t, "import -data "+missing+" "+exported).checkSucceeded(t, "Imported into table")
+	run(t, "check -data "+missing).checkSucceeded(t, "clean\n")
+	// The file exists, but has no table with this name.
+	run(t, "import -data "+missing+" "+exported, "ORDERGRAPH_TABLE=other").checkFailed(t, 1, "table other does not exist", "ordergraph table create -data "+missing)
 }
 
 func TestInvalidFiles(t *testing.T) {

@@ -104,7 +104,7 @@ func seed(ctx context.Context, args []string, env Environment) error {
 
 // openCheckedStore opens the store and verifies that the table exists and matches the data model.
 func openCheckedStore(ctx context.Context, env Environment) (*dynamo.Store, config.Config, error) {
-	store, cfg, err := openStore(ctx, "seed", env)
+	store, cfg, err := openStore(ctx, "seed", createStoreAndTable, env)
 	if err != nil {
 		return nil, cfg, err
 	}

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -31,7 +32,7 @@ func exportTable(ctx context.Context, args []string, env Environment) error {
 	if err != nil {
 		return err
 	}
-	store, cfg, err := openStore(ctx, "export", env)
+	store, cfg, err := openStore(ctx, "export", useExisting, env)
 	if err != nil {
 		return err
 	}
@@ -70,7 +71,15 @@ func importTable(ctx context.Context, args []string, env Environment) error {
 	if err != nil {
 		return err
 	}
-	store, cfg, err := openStore(ctx, "import", env)
+	use := createStoreAndTable
+	if opts.DryRun {
+		use = useExisting
+	} else if file != standardStream {
+		if _, err := os.Stat(file); err != nil {
+			use = useExisting // the import will fail, so create nothing
+		}
+	}
+	store, cfg, err := openStore(ctx, "import", use, env)
 	if err != nil {
 		return err
 	}
