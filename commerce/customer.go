@@ -22,3 +22,9 @@ type Customer struct {
 	// Version increases with every change. It is 0 if the record was written by other software.
 	Version int `json:"-"`
 }
+
+// DeletedCustomer is a customer whose record was deleted. The customer's orders remain.
+type DeletedCustomer struct {
+	ID        CustomerID
+	DeletedAt time.Time
+}

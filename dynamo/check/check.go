@@ -33,6 +33,10 @@ type Options struct {
 	Parallel int
 	// Repair reports whether the check repairs inconsistencies instead of only reporting them.
 	Repair bool
+	// Restore reports whether a repair writes the missing record of a customer or employee from an
+	// edge, which is a copy with other index keys. Otherwise, the customer or employee counts as
+	// deleted, because the check cannot distinguish a deleted record from a lost one.
+	Restore bool
 	// IndexLag is the maximum time by which the global secondary index lags behind the table. The
 	// check waits for this time before it reads the index. 0 means one second.
 	IndexLag time.Duration

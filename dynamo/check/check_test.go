@@ -39,6 +39,13 @@ func withoutStockRevisions(records map[string]storetest.Item) map[string]storete
 }
 
 // damage is one way to damage the fixture.
+// deletedCustomer returns the record which states that a customer was deleted.
+func deletedCustomer(id string) storetest.Item {
+	rec := storetest.ItemKey("CUSTOMER#"+id, "DELETED")
+	rec["entity"], rec["customerId"], rec["deletedAt"] = storetest.Str("deletedCustomer"), storetest.Str(id), storetest.Str("2026-01-02T03:04:05.000Z")
+	return rec
+}
+
 type damage struct {
 	name string
 	do   func(r storetest.RawTable)
@@ -51,6 +58,8 @@ type damage struct {
 	changes bool
 	// byHand is the number of drifts that cannot be repaired.
 	byHand int
+	// deletes reports whether the repair treats a missing record as deleted, instead of restoring it.
+	deletes bool
 	// big reports whether the damage needs storetest.BigOrderNumber. Elsewhere that order only takes
 	// time.
 	big bool
@@ -190,6 +199,23 @@ func damages() []damage {
 		}},
 		{name: "customer with orders lost", found: "customer-missing 1", changes: true, do: func(r storetest.RawTable) { r.Delete("CUSTOMER#c2", own) }},
 		{name: "customer with an edge lost", found: "customer-missing 1", do: func(r storetest.RawTable) { r.Delete("CUSTOMER#c1", own) }},
+		{name: "customer with orders deleted", found: "customer-missing 1, orphan-claim 1, orphan-edge 1", deletes: true, changes: true, do: func(r storetest.RawTable) { r.Delete("CUSTOMER#c2", own) }},
+		{name: "customer and edges deleted", found: "customer-missing 1, orphan-claim 1", deletes: true, changes: true, do: func(r storetest.RawTable) {
+			r.Delete("CUSTOMER#c2", own)
+			r.Delete("CUSTOMER#c2", "NAME")
+		}},
+		{name: "record of a deleted customer", found: "customer-deleted 1, orphan-edge 1", changes: true, do: func(r storetest.RawTable) {
+			r.Put(deletedCustomer("c2"))
+			r.Delete("EMAIL#bob@example.com", own)
+		}},
+		{name: "claim of a deleted customer", found: "key-attribute 1, orphan-claim 1", changes: true, do: func(r storetest.RawTable) {
+			rec := deletedCustomer("c2")
+			rec["customerId"] = storetest.Str("c1")
+			r.Put(rec)
+			for _, sk := range []string{own, "NAME"} {
+				r.Delete("CUSTOMER#c2", sk)
+			}
+		}},
 		{name: "edge of no customer", found: "orphan-edge 1", do: func(r storetest.RawTable) {
 			r.Put(storetest.Item{"pk": storetest.Str("CUSTOMER#c9"), "sk": storetest.Str("REP"), "gsi1pk": storetest.Str("REP#e1"), "gsi1sk": storetest.Str("CUSTOMER#c9")})
 		}},
@@ -245,6 +271,7 @@ func damages() []damage {
 			r.Put(rec)
 		}},
 		{name: "employee lost", found: "employee-missing 1", do: func(r storetest.RawTable) { r.Delete("EMPLOYEE#e1", own) }},
+		{name: "employee deleted", found: "employee-missing 1, orphan-edge 3", deletes: true, changes: true, do: func(r storetest.RawTable) { r.Delete("EMPLOYEE#e1", own) }},
 		{name: "employee without a title", found: "edge-differs 1", do: func(r storetest.RawTable) { r.Set("EMPLOYEE#e1", own, storetest.Item{"jobTitle": nil}) }},
 		{name: "employee's edges lost", found: "edge-missing 3", do: func(r storetest.RawTable) {
 			for _, sk := range []string{"NAME", "TITLE", "WAREHOUSE"} {
@@ -337,14 +364,14 @@ func TestDamagesAreFoundAndRepaired(t *testing.T) {
 				healthy := r.All()
 				d.do(r)
 				damaged := r.All()
-				drifts, summary := r.Check(check.Options{})
+				drifts, summary := r.Check(check.Options{Restore: !d.deletes})
 				if got := storetest.FormatDriftCounts(drifts); got != d.found || summary.UnrepairedCount() != len(drifts) {
 					t.Errorf("found %s, %d left, want %s:\n%+v", got, summary.UnrepairedCount(), d.found, drifts)
 				}
 				if changed := storetest.DifferingKeys(damaged, r.All()); len(changed) > 0 {
 					t.Errorf("a check without repair changed %q", changed)
 				}
-				drifts, summary = r.Check(check.Options{Repair: true})
+				drifts, summary = r.Check(check.Options{Repair: true, Restore: !d.deletes})
 				if got := storetest.FormatDriftCounts(drifts); got != d.found+d.also || summary.UnrepairedCount() != d.byHand {
 					t.Errorf("repair found %s, %d left, want %s, %d:\n%+v", got, summary.UnrepairedCount(), d.found+d.also, d.byHand, drifts)
 				}

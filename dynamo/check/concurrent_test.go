@@ -202,7 +202,7 @@ func TestStandInKeepsTheAddressOfItsClaim(t *testing.T) {
 		for _, sk := range []string{"#METADATA", "REP", "NAME"} {
 			r.Delete("CUSTOMER#c1", sk)
 		}
-		_, summary := r.Check(check.Options{Repair: true})
+		_, summary := r.Check(check.Options{Repair: true, Restore: true})
 		if customer := storetest.FormatItem(r.Get("CUSTOMER#c1", "#METADATA")); !strings.Contains(customer, "email=ann@example.com ") || summary.UnrepairedCount() > 0 {
 			t.Errorf("the customer is %s, %d left", customer, summary.UnrepairedCount())
 		}

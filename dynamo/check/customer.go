@@ -19,6 +19,8 @@ type customerVerifier struct {
 	recordWithEdges
 	claim     model.Record
 	lastEvent model.Record
+	// deletion is the record which states that the customer was deleted. It is nil if there is none.
+	deletion model.Record
 	// lastEventBefore is the customer's last event, as read before the orders were counted.
 	lastEventBefore model.Record
 	// claimOwner is another customer's record, if the email address is reserved for that customer.
@@ -57,6 +59,8 @@ func (v *customerVerifier) addRecord(e *model.Entity, rec model.Record) {
 		v.put(rec)
 	case model.EntityLastEvent.Name:
 		v.lastEvent = rec
+	case model.EntityDeletedCustomer.Name:
+		v.deletion = rec
 	case model.EntitySpending.Name:
 		v.spendingRecords[model.KeyOf(rec)] = rec
 	case model.EntityCustomerOrder.Name:
@@ -80,11 +84,11 @@ func (v *customerVerifier) read(ctx context.Context, c *check) error {
 	if b.Err != nil {
 		return b.Err
 	}
-	found, err := c.client.Get(ctx, repair.Consistent, append(v.keys(), lastEventKey)...)
+	found, err := c.client.Get(ctx, repair.Consistent, append(v.keys(), lastEventKey, model.DeletedCustomerKey(v.id))...)
 	if err != nil {
 		return err
 	}
-	v.records, v.lastEvent = found, found[lastEventKey]
+	v.records, v.lastEvent, v.deletion = found, found[lastEventKey], found[model.DeletedCustomerKey(v.id)]
 	v.lastEventBefore = v.lastEvent
 	pages := 0
 	if v.copyCount, pages, err = c.client.CustomerOrders(ctx, v.id, v.addSpending); err != nil {
@@ -158,12 +162,16 @@ func (v *customerVerifier) verify(c *check) *repair.Diagnosis {
 	diag.TrustedKey, diag.Trusted = v.primaryKey, v.record()
 	decoded, source := decodeFirst(diag, &v.recordWithEdges, c.table.DecodeCustomer)
 	diag.Source = model.KeyOf(source)
-	exists := decoded != nil || v.record() != nil || v.referenced || v.copyCount > 0
+	exists := decoded != nil || v.record() != nil || v.referenced || v.copyCount > 0 || v.deletion != nil
 	v.verifyLastEvent(diag, exists)
 	for _, rec := range v.spendingRecords {
 		if !exists {
 			diag.AddOrphan(repair.DriftSpending, rec, "the customer does not exist")
 		}
+	}
+	if v.deletion != nil || exists && v.record() == nil && !c.opts.Restore {
+		v.verifyDeletion(c, diag)
+		return diag
 	}
 	detail := "the record is missing, but edges (copies of the record with other index keys) exist"
 	switch {
@@ -222,6 +230,32 @@ func (v *customerVerifier) verify(c *check) *repair.Diagnosis {
 	v.verifyEmailClaim(diag, claim)
 	v.verifyEdges(diag, expected)
 	return diag
+}
+
+// verifyDeletion verifies the records of a deleted customer. The orders, the last event and the
+// spending remain. The record and its edges must not exist: emailClaimVerifier deletes the claim. A
+// missing record counts as deleted, so that a repair never undoes a deletion.
+func (v *customerVerifier) verifyDeletion(c *check, diag *repair.Diagnosis) {
+	b := c.table.KeyBuilder()
+	diag.Source = model.Keys{}
+	if v.deletion == nil {
+		diag.AddFinding(repair.DriftCustomerMissing, v.primaryKey, "the record is missing, so a repair deletes the customer; if the record was lost, repair with -restore", repair.RemedyRepair)
+		diag.AddPut(model.DeletedCustomerRecord(b, commerce.DeletedCustomer{ID: v.id, DeletedAt: c.table.Now()}), nil)
+	} else {
+		key := model.KeyOf(v.deletion)
+		diag.TrustedKey, diag.Trusted = key, v.deletion
+		named := repair.WithKeyAttributes(diag.WithoutUnreadable(&model.EntityDeletedCustomer, v.deletion), model.EntityDeletedCustomer.KeyValues(key))
+		if deleted, err := model.DecodeDeletedCustomer(model.Reader{Record: named}); err == nil {
+			diag.Compare(&model.EntityDeletedCustomer, v.deletion, model.DeletedCustomerRecord(b, *deleted), repair.DriftKeyAttribute)
+		} else {
+			diag.AddUnreadable(key, err)
+		}
+	}
+	if v.record() != nil {
+		diag.AddOrphan(repair.DriftCustomerDeleted, v.record(), "the customer is deleted")
+	}
+	v.verifySpending(c, diag, &commerce.Customer{ID: v.id, SpendingComplete: true})
+	v.verifyEdges(diag, nil)
 }
 
 // verifyLastEvent reports a last event that is incomplete, outdated or without a customer.
@@ -295,7 +329,7 @@ func hasEmail(customer model.Record, email string) bool {
 
 // updateCheckState marks a missing customer's email claim as reported, to report it only once.
 func (v *customerVerifier) updateCheckState(c *check, diag, _ *repair.Diagnosis) {
-	if v.claim != nil && diag.HasKind(repair.DriftCustomerMissing) {
+	if v.claim != nil && c.opts.Restore && diag.HasKind(repair.DriftCustomerMissing) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.reported.Add(model.KeyOf(v.claim).Text())
@@ -308,6 +342,8 @@ type emailClaimVerifier struct {
 	email    string
 	claim    model.Record
 	customer recordWithEdges
+	// deleted reports whether the customer is deleted.
+	deleted bool
 }
 
 func (v *emailClaimVerifier) key(t *table.Table) model.Keys {
@@ -329,7 +365,9 @@ func (v *emailClaimVerifier) read(ctx context.Context, c *check) error {
 	}
 	v.claim = found[k]
 	v.customer = v.customerOfClaim()
-	v.customer.records, err = c.client.Get(ctx, repair.Consistent, v.customer.keys()...)
+	deletion := model.DeletedCustomerKey(commerce.CustomerID(model.TextOf(v.claim, model.AttrCustomerID)))
+	v.customer.records, err = c.client.Get(ctx, repair.Consistent, append(v.customer.keys(), deletion)...)
+	v.deleted = v.customer.records[deletion] != nil
 	return err
 }
 
@@ -348,11 +386,15 @@ func (v *emailClaimVerifier) verify(c *check) *repair.Diagnosis {
 	if diag.WithoutUnreadable(&model.EntityEmailClaim, v.claim); diag.MustLeaveUnchanged(&model.EntityEmailClaim, model.KeyOf(v.claim), model.AttrCustomerID) {
 		return diag
 	}
-	// If the record is missing, use an edge (a copy). A repair may restore the record from it.
-	customer := v.customer.firstRecord()
+	customer := v.customer.record()
+	if c.opts.Restore {
+		customer = v.customer.firstRecord() // a repair restores the record from an edge (a copy)
+	}
 	diag.TrustedKey, diag.Trusted = v.customer.primaryKey, v.customer.record()
 	id := model.TextOf(v.claim, "customerId")
 	switch {
+	case v.deleted:
+		diag.AddOrphan(repair.DriftOrphanClaim, v.claim, fmt.Sprintf("customer %s is deleted", id))
 	case hasEmail(customer, v.email), c.hasReported(model.KeyOf(v.claim)):
 	case customer == nil && c.hasUnreadableOrders(commerce.CustomerID(id)):
 		// Keep the claim. An unreadable order names the customer, so a later check may restore it.

@@ -33,9 +33,15 @@ func (v *employeeVerifier) read(ctx context.Context, c *check) (err error) {
 func (v *employeeVerifier) verify(c *check) *repair.Diagnosis {
 	diag := &repair.Diagnosis{Table: c.table}
 	decoded, source := decodeFirst(diag, &v.recordWithEdges, model.DecodeEmployee)
+	diag.TrustedKey, diag.Trusted = v.primaryKey, v.record()
+	if v.record() == nil && decoded != nil && !c.opts.Restore {
+		if v.verifyEdges(diag, nil); len(diag.Fixes) > 0 { // a repair keeps unreadable edges
+			diag.AddFinding(repair.DriftEmployeeMissing, v.primaryKey, "the record is missing, so a repair deletes its edges (copies with other index keys); if the record was lost, repair with -restore", repair.RemedyRepair)
+		}
+		return diag
+	}
 	v.decoded = decoded
 	diag.Source = model.KeyOf(source)
-	diag.TrustedKey, diag.Trusted = v.primaryKey, v.record()
 	if decoded == nil {
 		reportUndecodable(diag, &v.recordWithEdges, model.DecodeEmployee)
 		return diag

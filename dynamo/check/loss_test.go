@@ -155,7 +155,7 @@ func TestIncompleteEdgesAreKept(t *testing.T) {
 		r.Delete("EMPLOYEE#e1", "#METADATA")
 		r.Delete("CUSTOMER#c1", "#METADATA")
 		before := r.All()
-		drifts, summary := r.Check(check.Options{Repair: true})
+		drifts, summary := r.Check(check.Options{Repair: true, Restore: true})
 		if changed := storetest.DifferingKeys(before, r.All()); len(changed) > 0 {
 			t.Errorf("the repair changed %q", changed)
 		}
@@ -177,7 +177,7 @@ func TestTheClaimOfAnUnreadableOrdersCustomerIsKept(t *testing.T) {
 			}
 		}
 		r.Delete("CUSTOMER#c2", "#METADATA")
-		r.Check(check.Options{Repair: true})
+		r.Check(check.Options{Repair: true, Restore: true})
 		if r.Get("EMAIL#bob@example.com", "#METADATA") == nil {
 			t.Error("the claim is lost")
 		}

@@ -139,6 +139,8 @@ func AttributesOf(e *Entity) []Attribute {
 	switch e.BaseEntity().Name {
 	case EntityCustomer.Name:
 		return describeAttributes(customerAttributes)
+	case EntityDeletedCustomer.Name:
+		return describeAttributes(deletedCustomerAttributes)
 	case EntityOrder.Name, EntityCustomerOrder.Name:
 		return describeAttributes(orderAttributes)
 	case EntityOrderItem.Name:

@@ -35,6 +35,31 @@ func customerAttributes(a *attributeVisitor, c *commerce.Customer) {
 	a.version(&c.Version)
 }
 
+// DeletedCustomerRecord returns the record which states that a customer was deleted. A customer with
+// this record has no other record of its own, no edges and no email claim
+// (docs/adr/0041-deleted-customers.md).
+func DeletedCustomerRecord(b *KeyBuilder, c commerce.DeletedCustomer) Record {
+	return b.record(&EntityDeletedCustomer, encode(deletedCustomerAttributes, c))
+}
+
+func deletedCustomerAttributes(a *attributeVisitor, c *commerce.DeletedCustomer) {
+	textAttribute(a, AttrCustomerID, &c.ID, commerce.MaxIDLength)
+	if a.mode == modeReading {
+		c.DeletedAt = a.RequiredTime("deletedAt")
+		return
+	}
+	a.putTime("deletedAt", &c.DeletedAt, presenceRequired)
+}
+
+// DecodeDeletedCustomer decodes the record which states that a customer was deleted.
+//
+// Errors: ErrCorrupt.
+func DecodeDeletedCustomer(r Reader) (*commerce.DeletedCustomer, error) {
+	a, c := attributeVisitor{Reader: r}, &commerce.DeletedCustomer{}
+	deletedCustomerAttributes(&a, c)
+	return c, a.Err()
+}
+
 // DecodeCustomer decodes a customer's record or one of its edges (copies with other index keys).
 //
 // Errors: ErrCorrupt.

@@ -109,6 +109,9 @@ func (codec *Codec) decodeForReencoding(e Entity, r Reader) (encode func(*KeyBui
 	case EntityCustomer.Name:
 		c, err := codec.DecodeCustomer(r)
 		return func(b *KeyBuilder) []Record { return CustomerRecords(b, *c) }, err
+	case EntityDeletedCustomer.Name:
+		c, err := DecodeDeletedCustomer(r)
+		return func(b *KeyBuilder) []Record { return []Record{DeletedCustomerRecord(b, *c)} }, err
 	case EntityEmailClaim.Name:
 		_, err := decodeEmailClaim(r)
 		return func(*KeyBuilder) []Record { return []Record{r.Record} }, err // keep the record: the address is only in the key, and claims have no index keys

@@ -143,6 +143,8 @@ var (
 		PK: "CUSTOMER#{customerId}", SK: "REP", IndexPK: "REP#{employeeId}", IndexSK: "CUSTOMER#{customerId}", EdgeOf: &EntityCustomer, Omitted: []string{AttrOrderCount, AttrSpendingComplete}}
 	EntityCustomerName = Entity{Name: "customerName", Description: "customer's name (edge)",
 		PK: "CUSTOMER#{customerId}", SK: "NAME", IndexPK: "CUSTOMER_NAMES", IndexSK: "{foldedName}#{customerId}", Sharded: true, EdgeOf: &EntityCustomer, Omitted: []string{AttrOrderCount, AttrSpendingComplete}}
+	EntityDeletedCustomer = Entity{Name: "deletedCustomer", Description: "deletion of a customer",
+		PK: "CUSTOMER#{customerId}", SK: "DELETED"}
 	EntityEmailClaim = Entity{Name: "emailClaim", Description: "e-mail claim",
 		PK: "EMAIL#{email}", SK: "#METADATA"}
 	EntityOrder = Entity{Name: "order", Description: "order",
@@ -281,6 +283,11 @@ func ShardOf(id string, shards int) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(id))
 	return int(h.Sum32() % uint32(shards))
+}
+
+// DeletedCustomerKey returns the key of the record which states that a customer was deleted.
+func DeletedCustomerKey(id commerce.CustomerID) Keys {
+	return EntityDeletedCustomer.KeyFromValues(map[string]string{"customerId": string(id)})
 }
 
 // Keys contains the values of a record's key attributes. If the record is not in the index, IndexPK

@@ -81,6 +81,7 @@ func Entities() []Entity {
 		EntityCustomer,
 		EntityCustomerRep,
 		EntityCustomerName,
+		EntityDeletedCustomer,
 		EntityEmailClaim,
 		EntityOrder,
 		EntityCustomerOrder,

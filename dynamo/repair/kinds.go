@@ -19,6 +19,7 @@ const (
 	DriftUpdatedAt            = "updated-at"
 	DriftLastEvent            = "last-event"
 	DriftCustomerMissing      = "customer-missing"
+	DriftCustomerDeleted      = "customer-deleted"
 	DriftOrderCount           = "order-count"
 	DriftStatusCounts         = "order-counts"
 	DriftSpending             = "spending"
@@ -80,14 +81,15 @@ func DriftKinds() []DriftKind {
 		{Name: DriftTimeline, Problem: "an order's last event does not match its status", Repair: "appends an `imported` event"},
 		{Name: DriftUpdatedAt, Problem: "an order's update time is earlier than its last event", Repair: "sets the update time"},
 		{Name: DriftLastEvent, Problem: "the record of a customer's last event is wrong, or the customer is missing", Repair: "updates or deletes the record"},
-		{Name: DriftCustomerMissing, Problem: "a customer has orders or edges, but no record", Repair: "writes the record from an edge, or writes a stand-in"},
+		{Name: DriftCustomerMissing, Problem: "a customer has orders or edges, but no record", Repair: "deletes the customer; with `-restore`, writes the record from an edge, or writes a stand-in"},
+		{Name: DriftCustomerDeleted, Problem: "a deleted customer has a record", Repair: "deletes the record"},
 		{Name: DriftOrderCount, Problem: "the order count of a customer, product or account rep is wrong or missing", Repair: "sets the count"},
 		{Name: DriftStatusCounts, Problem: "order counts by status are wrong or missing", Repair: "sets the counts"},
 		{Name: DriftSpending, Problem: "a customer's monthly spending is wrong or missing", Repair: "sets the amounts"},
 		{Name: DriftEmailClaimMissing, Problem: "a customer has no email claim, so lookups by email fail", Repair: "writes the claim"},
 		{Name: DriftEmailShared, Problem: "two customers have the same email address", Repair: "change one of the addresses with `updateCustomer`", ByHand: true},
 		{Name: DriftOrphanClaim, Problem: "an email claim names a missing customer, or a customer with another address", Repair: "deletes the claim"},
-		{Name: DriftEmployeeMissing, Problem: "an employee has edges, but no record", Repair: "writes the record from an edge"},
+		{Name: DriftEmployeeMissing, Problem: "an employee has edges, but no record", Repair: "deletes the edges; with `-restore`, writes the record from an edge"},
 		{Name: DriftEdgeMissing, Problem: "an edge of a record is missing, so a list omits the record", Repair: "writes the edge"},
 		{Name: DriftEdgeDiffers, Problem: "an edge differs from its record", Repair: "sets the attributes"},
 		{Name: DriftOrphanEdge, Problem: "an edge's record is missing or does not belong in the edge's list", Repair: "deletes the edge"},

@@ -44,16 +44,20 @@ func (e *exitStatusError) Error() string {
 func (e *exitStatusError) Unwrap() error { return e.err }
 
 func checkCommand(ctx context.Context, args []string, env Environment) error {
-	repair, asJSON := false, false
+	opts, asJSON := check.Options{Segments: checkSegments, Parallel: checkConcurrency}, false
 	err := parseArgs("check", args, 0, func(set *flag.FlagSet) {
 		defineStoreFlags(set, &env)
-		set.BoolVar(&repair, "repair", false, "repair the inconsistencies that can be repaired automatically")
+		set.BoolVar(&opts.Repair, "repair", false, "repair the inconsistencies that can be repaired automatically")
+		set.BoolVar(&opts.Restore, "restore", false, "with -repair, write missing records of customers and employees from their copies (default: treat the customers and employees as deleted)")
 		set.BoolVar(&asJSON, "json", false, "write one line of JSON for each inconsistency, and one line for the summary")
 	}, nil)
 	if err != nil {
 		return err
 	}
-	summary, err := checkTable(ctx, repair, asJSON, env)
+	if opts.Restore && !opts.Repair {
+		return usageError{"check: -restore requires -repair"}
+	}
+	summary, err := checkTable(ctx, opts, asJSON, env)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return &exitStatusError{exitIncomplete, errors.New("check: interrupted before the end")}
@@ -68,7 +72,7 @@ func checkCommand(ctx context.Context, args []string, env Environment) error {
 }
 
 // checkTable checks the table, writes the inconsistencies and the summary, and returns the summary.
-func checkTable(ctx context.Context, repair, asJSON bool, env Environment) (check.Summary, error) {
+func checkTable(ctx context.Context, opts check.Options, asJSON bool, env Environment) (check.Summary, error) {
 	store, cfg, err := openStore(ctx, "check", useExisting, env)
 	if err != nil {
 		return check.Summary{}, err
@@ -77,12 +81,11 @@ func checkTable(ctx context.Context, repair, asJSON bool, env Environment) (chec
 		return check.Summary{}, withTableName(cfg, err)
 	}
 	stdout := &stickyErrorWriter{w: env.Stdout}
-	var out checkOutput = &checkTextOutput{w: stdout, repair: repair, table: cfg.Table.Table}
+	var out checkOutput = &checkTextOutput{w: stdout, repair: opts.Repair, table: cfg.Table.Table}
 	if asJSON {
 		out = &checkJSONOutput{w: json.NewEncoder(stdout)}
 	}
 	progress := newProgressLine(env.Stderr, time.Now)
-	opts := check.Options{Segments: checkSegments, Parallel: checkConcurrency, Repair: repair}
 	opts.OnDrift = func(d check.Drift) {
 		progress.clear()
 		out.writeDrift(d)

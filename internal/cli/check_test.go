@@ -347,6 +347,7 @@ func TestCheckByHand(t *testing.T) {
 	damageSample(t, db, table)
 	checkOutput("check", 1, "\ninconsistencies: 3; `ordergraph check -repair` repairs 2, and 1 must be repaired by hand\n")
 	checkOutput("check -json", 1, `"repaired":false,"byHand":true}`, `"left":3,"leftByHand":1,`)
+	run(t, "check -restore", variables...).checkFailed(t, 2, "-restore requires -repair")
 	checkOutput("check -repair", 1, "\ninconsistencies left: 1; all must be repaired by hand, as described above\n")
 	if _, err := db.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &table, Key: storetest.ItemKey("WAREHOUSE#wh_sea", "#METADATA")}); err != nil {
 		t.Fatal(err)

@@ -236,7 +236,7 @@ func describeError(err error, getenv func(string) string) string {
 	case errors.As(err, &shards):
 		return fmt.Sprintf("table %s was written with another number of shards than ORDERGRAPH_SHARDS=%d (its index has the keys %s): set ORDERGRAPH_SHARDS to the table's number of shards", name, shards.Shards, shards.KeyList())
 	case errors.Is(err, table.ErrNoTable):
-		return fmt.Sprintf("table %s does not exist: create it with `%s`, or set ORDERGRAPH_TABLE to another table", name, create)
+		return fmt.Sprintf("table %s does not exist: create it with %#q, or set ORDERGRAPH_TABLE to another table", name, create)
 	case errors.Is(err, table.ErrTableMismatch):
 		return fmt.Sprintf("table %s: %v; set ORDERGRAPH_TABLE to another name, and create that table with `ordergraph table create`", name, err)
 	case errors.Is(err, table.ErrStreamViewType):

@@ -147,7 +147,7 @@ func TestHelp(t *testing.T) {
 	for _, line := range []string{"help", "-h", "-help", "--help", "help help", "help -h"} {
 		t.Run(line, func(t *testing.T) {
 			c := run(t, line)
-			c.checkSucceeded(t, "[serve] [-addr HOST:PORT] [-data FILE] [-sample]", "local [-addr HOST:PORT] [-data FILE]", "table create", "table describe", "seed [FILE]", "seed -generate [-customers N] [-orders N]", "export [-segments N]", "import [-overwrite] [-dry-run] [-skip-unreadable] FILE", "check [-repair] [-json]", "documents check [-max-requests N] [-max-units N] [-shards N] [-json] MANIFEST", "price [-dataset FILE] PROFILE", "token -role ROLE [-customer ID] [-subject NAME] [-ttl TIME] [-key FILE]", "token key FILE", "patterns [-markdown]", "config [-json]", "ordergraph help config")
+			c.checkSucceeded(t, "[serve] [-addr HOST:PORT] [-data FILE] [-sample]", "local [-addr HOST:PORT] [-data FILE]", "table create", "table describe", "seed [FILE]", "seed -generate [-customers N] [-orders N]", "export [-segments N]", "import [-overwrite] [-dry-run] [-skip-unreadable] FILE", "check [-repair [-restore]] [-json]", "documents check [-max-requests N] [-max-units N] [-shards N] [-json] MANIFEST", "price [-dataset FILE] PROFILE", "token -role ROLE [-customer ID] [-subject NAME] [-ttl TIME] [-key FILE]", "token key FILE", "patterns [-markdown]", "config [-json]", "ordergraph help config")
 		})
 	}
 }
@@ -175,7 +175,7 @@ func TestHelpOfSettings(t *testing.T) {
 func TestCommandHelp(t *testing.T) {
 	for command, flags := range map[string][]string{
 		"serve": {"-addr", "-config", "-data", "-sample"}, "local": {"-addr", "-config", "-data", "-ttl-interval"}, "table": {"-config", "-data"}, "seed": {"-config", "-data", "-generate", "-customers", "-orders", "-items", "-products", "-statuses", "-seed", "-from"}, "export": {"-config", "-data", "-segments", "-overwrite"}, "import": {"-config", "-data", "-overwrite", "-dry-run", "-skip-unreadable"},
-		"check": {"-config", "-data", "-repair", "-json"}, "documents": {"-max-requests", "-max-units", "-shards", "-json"}, "patterns": {"-markdown"}, "price": {"-dataset"},
+		"check": {"-config", "-data", "-repair", "-restore", "-json"}, "documents": {"-max-requests", "-max-units", "-shards", "-json"}, "patterns": {"-markdown"}, "price": {"-dataset"},
 		"config": {"-addr", "-config", "-data", "-json", "-sample"}, "token": {"-role", "-customer", "-subject", "-ttl", "-key"},
 	} {
 		for _, line := range []string{"help " + command, command + " -h", command + " --help"} {

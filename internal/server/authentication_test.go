@@ -18,6 +18,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/auth"
@@ -399,6 +400,31 @@ func TestTokensOfDeletedCustomers(t *testing.T) {
 	}
 	g.clock.Advance(30 * time.Second)
 	checkRefused(t, request(), "half a minute later", true)
+	// A repair completes the deletion. A later repair does not undo it, even if an old export brings the
+	// record back. The orders remain, and another customer can use the email address.
+	for _, restored := range []bool{false, true} {
+		if restored {
+			storetest.LoadDataset(t, store, commerce.Dataset{Customers: dataset.Customers[:1]})
+		}
+		summary, err := store.CheckRecords(context.Background(), check.Options{Repair: true, IndexLag: check.NoIndexLag})
+		if err != nil || summary.UnrepairedCount() > 0 || len(summary.Repaired) == 0 {
+			t.Errorf("the repair returned %+v, %v", summary, err)
+		}
+		g.clock.Advance(30 * time.Second)
+		checkRefused(t, request(), "after the repair", true)
+	}
+	staff := func(query string) string {
+		return ask(g, http.MethodPost, server.PathGraphQL, post(query), "Authorization", "Bearer "+g.token(t, authtest.Object{"role": "STAFF"})).Body.String()
+	}
+	for _, c := range []struct{ query, want string }{
+		{`{ customer(id: "cust_01") { id } customerByEmail(email: "alice@example.com") { id } customers(namePrefix: "Alice") { nodes { id } } }`, `"customer":null,"customerByEmail":null,"customers":{"nodes":[]}`},
+		{`mutation { createCustomer(input: {id: "alice", name: "Alice", email: "alice@example.com"}) { userErrors { message } } }`, `"userErrors":[]`},
+		{`{ customerByEmail(email: "alice@example.com") { id } order(id: "01HVMK3P2Q0000000000000001") { status customer { id } } }`, `"customerByEmail":{"id":"alice"},"order":{"status":"DELIVERED","customer":null}`},
+	} {
+		if got := staff(c.query); !strings.Contains(got, c.want) {
+			t.Errorf("%s returned %s, want %s", c.query, got, c.want)
+		}
+	}
 	// Tokens of other customers do not depend on it.
 	if w := ask(g, http.MethodPost, server.PathGraphQL, post(`{ __typename }`), "Authorization", "Bearer "+g.token(t, authtest.Object{"role": "STAFF", "customer_id": "cust_01"})); w.Code != http.StatusOK {
 		t.Errorf("a token of staff: status %d, body %s", w.Code, w.Body)
