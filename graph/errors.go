@@ -58,6 +58,13 @@ func (r *Resolver) presentError(ctx context.Context, err error) *gqlerror.Error 
 		return show(errcode.BadUserInput, "argument %q does not have the expected type", errcode.LastPathName(shown.Path))
 	case errors.Is(err, table.ErrReadBudgetExceeded):
 		return show(document.LimitCodes.Requests, "The operation needs more than the maximum number of requests to DynamoDB. Request fewer nested lists or smaller pages.")
+	case errors.Is(err, table.ErrOutcomeUnknown):
+		r.reportOnce(ctx, err)
+		code := errcode.Unavailable
+		if deadlineExceeded(ctx, err) {
+			code = errcode.TimedOut
+		}
+		return show(code, "The database did not confirm the change in time, so it is unknown whether the change was made. Send the same input with the same idempotencyKey again: the change is then made only once.")
 	case deadlineExceeded(ctx, err):
 		r.reportOnce(ctx, err)
 		return show(errcode.TimedOut, "The request exceeded its time limit. Request fewer fields, or try again.")

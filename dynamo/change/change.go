@@ -76,7 +76,7 @@ type resultDecoder[V any] func(model.Reader) (V, error)
 // returns the mutation's result.
 //
 // Errors: user errors from plan, commerce.IdempotencyKeyReused, model.ErrCorrupt, errors from
-// table.WrapError. After table.ErrUnavailable, the mutation may still have been committed.
+// table.WrapError. After table.ErrOutcomeUnknown, the mutation may have been committed.
 func mutate[C any, V model.MutationResult](ctx context.Context, t *table.Table, p *model.WritePattern, caller Caller, command C, decode resultDecoder[V], plan func(context.Context, *change) (V, error)) (V, error) {
 	var zero V
 	c := &change{table: t.Consistent(), pattern: p, caller: caller, known: map[model.Keys]model.Record{}}
@@ -519,10 +519,17 @@ func (c *change) commit(ctx context.Context) error {
 			return errStale
 		}
 	}
-	if err != nil {
-		return table.WrapError("TransactWriteItems", c.pattern.Mutation, err)
+	if err == nil {
+		return nil
 	}
-	return nil
+	// After these errors, the transaction was not sent.
+	_, certain := errors.AsType[*table.ClockError](err)
+	certain = certain || errors.Is(err, attempt.ErrBreakerOpen)
+	err = table.WrapError("TransactWriteItems", c.pattern.Mutation, err)
+	if !certain && (errors.Is(err, table.ErrUnavailable) || errors.Is(err, context.Canceled)) {
+		return fmt.Errorf("%w: %w", table.ErrOutcomeUnknown, err)
+	}
+	return err
 }
 
 // rememberCurrentRecords reports whether the condition of any write failed. For each such write, it

@@ -17,6 +17,9 @@ import (
 var (
 	// ErrUnavailable: DynamoDB is unreachable, responds too late, or temporarily rejects requests.
 	ErrUnavailable = errors.New("DynamoDB is unavailable")
+	// ErrOutcomeUnknown: a change was sent, but its outcome is unknown. It may have been written, and it
+	// may still be written.
+	ErrOutcomeUnknown = errors.New("it is unknown whether the change was written")
 	// ErrNotDynamoDB: the response does not follow DynamoDB's protocol. A proxy may have sent it.
 	ErrNotDynamoDB = fmt.Errorf("%w: the response is not from DynamoDB", ErrUnavailable)
 	// ErrNoTable: the table does not exist.

@@ -308,14 +308,20 @@ func openStore(ctx context.Context, command string, use storeUse, env Environmen
 }
 
 // openConfiguredStore opens the configured store. It also returns the feed.Source that reports the
-// changes in the store to subscriptions. The store writes its log messages to log.
+// changes in the store to subscriptions. The store writes its log messages to log. If log is nil,
+// the caller is not a server: then the file of an embedded store is verified completely.
 func openConfiguredStore(ctx context.Context, cfg config.Config, env Environment, log *slog.Logger) (*dynamo.Store, feed.Source, error) {
 	opts := cfg.Table
 	opts.Log = log
 	if cfg.Store == config.Embedded {
-		engine, err := openEmbeddedStore(cfg.Data, embedded.Options{}, env)
+		engine, err := openEmbeddedStore(cfg.Data, embedded.Options{Verify: log == nil}, env)
 		if err != nil {
 			return nil, nil, err
+		}
+		if log != nil {
+			if err := serveBackups(engine, cfg.Data, env); err != nil {
+				log.Warn("`ordergraph backup` does not work while the server runs", "error", err)
+			}
 		}
 		store, err := dynamo.New(engine.Client(), opts)
 		return store, feed.EngineSource(engine), err

@@ -121,7 +121,7 @@ func TestInvalidFiles(t *testing.T) {
 	if err := os.WriteFile(text, []byte(strings.Repeat("not a store\n", 2000)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	run(t, "-data "+text).checkFailed(t, 1, text, "damaged or is not a store")
+	run(t, "-data "+text).checkFailed(t, 1, text, "the file is damaged")
 	run(t, "-data "+filepath.Join(dir, "missing", "a.db")).checkFailed(t, 1, "no such file or directory")
 	run(t, "-data "+text, "ORDERGRAPH_STORE=dynamodb", "ORDERGRAPH_AUTH=none").checkFailed(t, 1, "ORDERGRAPH_DATA", "ORDERGRAPH_STORE")
 }

@@ -35,6 +35,8 @@ func commands() []command {
 		{"seed", seed, "seed -generate [-customers N] [-orders N] [-items N] [-products N] [-statuses LIST] [-seed N] [-from N]", "generate a dataset of any size, and load it"},
 		{"export", exportTable, "export [-segments N] [-overwrite] FILE", "write all records to FILE (- for standard output), one line of JSON each"},
 		{"import", importTable, "import [-overwrite] [-dry-run] [-skip-unreadable] FILE", "write the records of FILE (- for standard input) to the table"},
+		{"backup", backupCommand, "backup [-overwrite] FILE", "copy the file of the embedded store to FILE, also while the server runs"},
+		{"upgrade-data", upgradeDataCommand, "upgrade-data", "upgrade the file of the embedded store to the format of this version"},
 		{"check", checkCommand, "check [-repair [-restore]] [-json]", "find records that contradict each other; -repair repairs them; the exit status is\n0 if all are consistent, 1 if inconsistencies remain, 3 if the check is incomplete"},
 		{"documents", documentsCommand, "documents check [-max-requests N] [-max-units N] [-shards N] [-json] MANIFEST", "validate a manifest of trusted documents (- for standard input), and print\nthe maximum DynamoDB requests and read units of each operation; the exit\nstatus is 1 if an operation is invalid or exceeds -max-requests or -max-units, else 0"},
 		{"price", priceCommand, "price [-dataset FILE] PROFILE", "print the monthly DynamoDB price of the operations in PROFILE (- for standard\ninput); PROFILE contains the number of requests per month of each operation;\nORDERGRAPH_DOCUMENTS names the manifest of trusted documents"},

@@ -53,6 +53,9 @@ func serveLocal(ctx context.Context, args []string, env Environment) error {
 	if err != nil {
 		return err
 	}
+	if err := serveBackups(engine, path, env); err != nil {
+		fmt.Fprintf(env.Stderr, "ordergraph: `ordergraph backup` does not work while this command runs: %v\n", err)
+	}
 	listener, err := net.Listen("tcp", addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("%s is in use by another program: choose another port with -addr", addr)

@@ -6,11 +6,10 @@ import (
 	"errors"
 	"slices"
 
-	"go.etcd.io/bbolt"
-
 	"github.com/ordergraph/ordergraph/internal/embedded/attr"
 	"github.com/ordergraph/ordergraph/internal/embedded/capacity"
 	"github.com/ordergraph/ordergraph/internal/embedded/expr"
+	"github.com/ordergraph/ordergraph/internal/embedded/file"
 	"github.com/ordergraph/ordergraph/internal/embedded/schema"
 	"github.com/ordergraph/ordergraph/internal/embedded/storage"
 	"github.com/ordergraph/ordergraph/internal/embedded/stream"
@@ -139,7 +138,7 @@ func (a *action) setTable(t *schema.Table) error {
 // evaluate reads the item and computes its content after the action. If the condition is false,
 // evaluate returns ConditionalCheckFailedException. If an update is invalid for the item, evaluate
 // returns ValidationException.
-func (a *action) evaluate(items *bbolt.Bucket) error {
+func (a *action) evaluate(items *file.Bucket) error {
 	if err := a.LoadOld(items); err != nil {
 		return err
 	}
@@ -211,7 +210,7 @@ func (a *action) updatedPaths() []expr.Path {
 
 // write stores the result of the action: the new item, its index entries and its stream record. If
 // the action does not change the item, write stores nothing.
-func (a *action) write(c *commitState, b *bbolt.Bucket) error {
+func (a *action) write(c *commitState, b *file.Bucket) error {
 	if a.verb == verbCheck {
 		return nil
 	}

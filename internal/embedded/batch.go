@@ -9,11 +9,11 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
-	"go.etcd.io/bbolt"
 
 	"github.com/ordergraph/ordergraph/internal/embedded/attr"
 	"github.com/ordergraph/ordergraph/internal/embedded/capacity"
 	"github.com/ordergraph/ordergraph/internal/embedded/expr"
+	"github.com/ordergraph/ordergraph/internal/embedded/file"
 	"github.com/ordergraph/ordergraph/internal/embedded/read"
 	"github.com/ordergraph/ordergraph/internal/embedded/schema"
 	"github.com/ordergraph/ordergraph/internal/embedded/storage"
@@ -122,7 +122,7 @@ func (s *Store) batchWriteItem(_ context.Context, in *batchWriteInput) ([]byte, 
 			return err
 		}
 		return s.commit(func(c *commitState) error {
-			buckets := make([]*bbolt.Bucket, len(actions))
+			buckets := make([]*file.Bucket, len(actions))
 			for i, a := range actions {
 				if buckets[i], err = c.tableBucket(a.Table); err != nil {
 					return err
@@ -297,7 +297,8 @@ func (s *Store) batchGetItem(_ context.Context, in *batchGetInput) ([]byte, erro
 	o := wire.NewObjectWriter()
 	u := capacity.New(in.ReturnConsumedCapacity)
 	unprocessed := map[string][]attr.Item{}
-	err := s.db.View(func(tx *bbolt.Tx) error {
+	consistent := slices.ContainsFunc(names, func(name string) bool { return in.RequestItems[name].ConsistentRead })
+	err := s.view(consistent)(func(tx *file.Tx) error {
 		size := 0
 		o.BeginMember("Responses")
 		o.Open()

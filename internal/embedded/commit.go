@@ -2,12 +2,10 @@ package embedded
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 
-	"go.etcd.io/bbolt"
-
+	"github.com/ordergraph/ordergraph/internal/embedded/file"
 	"github.com/ordergraph/ordergraph/internal/embedded/schema"
 	"github.com/ordergraph/ordergraph/internal/embedded/wire"
 )
@@ -38,7 +36,7 @@ type pendingWrite struct {
 // commitState is the state of one commit.
 type commitState struct {
 	*Store
-	tx      *bbolt.Tx
+	tx      *file.Tx
 	changed bool
 	// tables maps the names of all tables to their definitions, including the changes of this
 	// commit. A change replaces the map, because concurrent readers use the old map without a lock.
@@ -47,11 +45,8 @@ type commitState struct {
 	after []func()
 }
 
-// errCommitFailed is the error of every write whose commit fails.
-var errCommitFailed = errors.New("the commit failed, nothing was written")
-
 // commit applies a write and returns after the write is durable. It returns the error of apply, or
-// a file error. After an error, this write has changed nothing.
+// a file error. After an error, this write has changed nothing, except after file.ErrUnknown.
 func (s *Store) commit(apply func(*commitState) error) error {
 	w := &pendingWrite{apply: apply, turn: make(chan struct{}, 1)}
 	c := &s.commits
@@ -87,40 +82,34 @@ func (s *Store) commit(apply func(*commitState) error) error {
 	return w.err
 }
 
-// commitBatch commits a batch of writes, and then runs the functions in commitState.after. If the
-// commit fails, every write of the batch gets the error.
+// commitBatch commits a batch of writes. When the commit is durable, the functions in
+// commitState.after run. If the commit fails, every write of the batch gets the error.
 func (s *Store) commitBatch(batch []*pendingWrite) {
-	c := &commitState{Store: s, tables: *s.tables.Load()}
-	err := c.run(batch)
+	c := &commitState{Store: s}
+	err := s.db.Update(func(tx *file.Tx) (bool, error) {
+		c.tx, c.tables = tx, *s.tables.Load()
+		err := c.apply(batch)
+		return c.changed, err
+	}, c.runAfter)
 	if err != nil {
-		err = fmt.Errorf("%w: %w", errCommitFailed, err)
 		for _, w := range batch {
 			// Replace w.err even if apply has returned an error. That error may be the result of an
 			// earlier write of the batch, and the earlier write is now undone.
 			w.err = err
 		}
-		return
 	}
+}
+
+// runAfter runs the functions that had to wait for the end of the commit.
+func (c *commitState) runAfter() {
 	for _, f := range c.after {
 		f()
 	}
 }
 
-// run applies the writes of a batch and commits them. If run returns an error, no write of the
-// batch has an effect.
-func (c *commitState) run(batch []*pendingWrite) (err error) {
-	if c.tx, err = c.db.Begin(true); err != nil {
-		return err
-	}
-	committed := false
-	defer func() {
-		if panicked := recover(); panicked != nil {
-			err = fmt.Errorf("the engine failed: %v", panicked)
-		}
-		if !committed {
-			err = errors.Join(err, c.tx.Rollback())
-		}
-	}()
+// apply applies the writes of a batch. If apply returns an error, no write of the batch must have an
+// effect.
+func (c *commitState) apply(batch []*pendingWrite) error {
 	for _, w := range batch {
 		if w.err = w.apply(c); w.err != nil {
 			if _, ok := errors.AsType[*wire.Failure](w.err); !ok {
@@ -128,10 +117,5 @@ func (c *commitState) run(batch []*pendingWrite) (err error) {
 			}
 		}
 	}
-	if !c.changed {
-		return nil
-	}
-	err = c.tx.Commit()
-	committed = true // if Commit fails, it rolls back the transaction itself
-	return err
+	return nil
 }

@@ -1,10 +1,10 @@
 package embedded
 
 import (
+	"github.com/ordergraph/ordergraph/internal/embedded/file"
+
 	"errors"
 	"strings"
-
-	"go.etcd.io/bbolt"
 )
 
 // Commit calls apply within a commit, like a write. The write fails if apply returns an error.
@@ -23,14 +23,7 @@ func (s *Store) WaitingWrites() int {
 }
 
 // Commits returns the number of commits since the file was created.
-func (s *Store) Commits() int {
-	number := 0
-	err := s.db.View(func(tx *bbolt.Tx) error {
-		number = tx.ID()
-		return nil
-	})
-	return number + errorAsNumber(err)
-}
+func (s *Store) Commits() int { return s.db.Commits() }
 
 // StoredExpiries returns the number of entries in a table's bucket of times to live.
 func (s *Store) StoredExpiries(table string) int { return s.entries(table, []byte("expiry")) }
@@ -42,7 +35,7 @@ func (s *Store) StoredEntries(table, index string) int {
 
 // entries returns the number of keys in a bucket of a table, or -1 if the bucket does not exist.
 func (s *Store) entries(table string, bucket []byte) (number int) {
-	err := s.db.View(func(tx *bbolt.Tx) error {
+	err := s.db.View(func(tx *file.Tx) error {
 		t, err := s.table(table)
 		if err != nil {
 			return err
@@ -51,7 +44,7 @@ func (s *Store) entries(table string, bucket []byte) (number int) {
 		if b == nil {
 			return errors.New("the bucket does not exist")
 		}
-		number = b.Stats().KeyN
+		number = b.Len()
 		return nil
 	})
 	return number + errorAsNumber(err)
@@ -59,27 +52,19 @@ func (s *Store) entries(table string, bucket []byte) (number int) {
 
 // StoredRecords returns the number of records in a stream's bucket.
 func (s *Store) StoredRecords(arn string) (number int) {
-	err := s.db.View(func(tx *bbolt.Tx) error {
+	err := s.db.View(func(tx *file.Tx) error {
 		b := tx.Bucket(bucketStreams).Bucket([]byte(arn))
 		if b == nil {
 			return errors.New("the stream does not exist")
 		}
-		number = b.Bucket([]byte("records")).Stats().KeyN
+		number = b.Bucket([]byte("records")).Len()
 		return nil
 	})
 	return number + errorAsNumber(err)
 }
 
-// Verify returns the inconsistencies that bbolt finds in the file.
-func (s *Store) Verify() error {
-	return s.db.View(func(tx *bbolt.Tx) error {
-		var all []error
-		for err := range tx.Check() {
-			all = append(all, err)
-		}
-		return errors.Join(all...)
-	})
-}
+// Verify returns the damage of the file.
+func (s *Store) Verify() error { return s.db.Verify() }
 
 // errorAsNumber returns -1 for an error.
 func errorAsNumber(err error) int {
@@ -91,8 +76,8 @@ func errorAsNumber(err error) int {
 
 // StoredTokens returns the number of ClientRequestTokens in the file.
 func (s *Store) StoredTokens() (number int) {
-	err := s.db.View(func(tx *bbolt.Tx) error {
-		number = tx.Bucket(bucketTokens).Stats().KeyN / 2
+	err := s.db.View(func(tx *file.Tx) error {
+		number = tx.Bucket(bucketTokens).Len() / 2
 		return nil
 	})
 	return number + errorAsNumber(err)
@@ -100,8 +85,8 @@ func (s *Store) StoredTokens() (number int) {
 
 // StoredTables returns the number of tables that have a bucket in the file.
 func (s *Store) StoredTables() (number int) {
-	err := s.db.View(func(tx *bbolt.Tx) error {
-		return tx.ForEach(func(name []byte, _ *bbolt.Bucket) error {
+	err := s.db.View(func(tx *file.Tx) error {
+		return tx.ForEachBucket(func(name []byte) error {
 			if strings.HasPrefix(string(name), "table-") {
 				number++
 			}

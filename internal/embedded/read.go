@@ -3,14 +3,23 @@ package embedded
 import (
 	"context"
 
-	"go.etcd.io/bbolt"
-
 	"github.com/ordergraph/ordergraph/internal/embedded/attr"
 	"github.com/ordergraph/ordergraph/internal/embedded/capacity"
 	"github.com/ordergraph/ordergraph/internal/embedded/expr"
+	"github.com/ordergraph/ordergraph/internal/embedded/file"
 	"github.com/ordergraph/ordergraph/internal/embedded/read"
 	"github.com/ordergraph/ordergraph/internal/embedded/wire"
 )
+
+// view returns the function that begins a read. A strongly consistent read never sees a change that a
+// power loss can undo, so that a client can rely on it. An eventually consistent read does not wait
+// for the disk.
+func (s *Store) view(consistent bool) func(func(*file.Tx) error) error {
+	if consistent {
+		return s.db.ViewDurable
+	}
+	return s.db.View
+}
 
 func (s *Store) getItem(_ context.Context, in *struct {
 	TableName                *string
@@ -45,7 +54,7 @@ func (s *Store) getItem(_ context.Context, in *struct {
 		return nil, wire.AsInvalid(err)
 	}
 	o := wire.NewObjectWriter()
-	err = s.db.View(func(tx *bbolt.Tx) error {
+	err = s.view(in.ConsistentRead)(func(tx *file.Tx) error {
 		if err := g.Read(tx); err != nil {
 			return err
 		}
@@ -88,7 +97,7 @@ func (s *Store) queryOrScan(l *read.QueryOrScan) (response []byte, err error) {
 	if err := l.SetTable(t); err != nil {
 		return nil, err
 	}
-	err = s.db.View(func(tx *bbolt.Tx) (err error) {
+	err = s.view(l.ConsistentRead)(func(tx *file.Tx) (err error) {
 		response, err = l.ReadPage(tx)
 		return err
 	})

@@ -7,6 +7,8 @@
 //   - attr implements attribute values.
 //   - expr parses and evaluates expressions.
 //   - schema contains the definitions of tables.
+//   - file stores keys and values in a file. It detects damage, and finds out whether a commit is
+//     durable.
 //   - storage stores items, and defines the buckets of a table.
 //   - read executes reads.
 //   - stream implements DynamoDB Streams.
@@ -14,7 +16,7 @@
 //
 // # Layout of the file
 //
-// Every table has a bucket, which contains these buckets:
+// Each value begins with a checksum. Every table has a bucket, which contains these buckets:
 //   - items contains the items. A key is a hash of the partition key, followed by the sort key. The
 //     value is the item's size and JSON. The keys of an item collection are neighbors, and sort
 //     like the sort key values. Each segment of a Scan is a range of values for the first byte of a
@@ -32,9 +34,17 @@
 // # Concurrency
 //
 // A read sees a snapshot of the file. Reads do not wait for writes, and writes do not wait for
-// reads. There is one exception: if the file grows beyond its memory mapping, the write waits for
-// all running reads, and new reads wait for the write. Writes that arrive during a commit wait for
-// its end. They then share the next commit.
+// reads. There are two exceptions: if the file grows beyond its memory mapping, the write waits for
+// all running reads, and new reads wait for the write. And a strongly consistent read waits for the
+// sync of the commit that it sees. Writes that arrive during a commit wait for its end. They then
+// share the next commit.
+//
+// # Failed commits
+//
+// If a commit fails, its requests get an InternalServerError, whose message says either that nothing
+// was written, or that the outcome is unknown. After an unknown outcome, writes and strongly
+// consistent reads fail until the disk confirms the commit. Then its changes are observed, as after
+// any other commit. Package file describes how.
 //
 // # Differences from DynamoDB
 //
@@ -57,7 +67,6 @@ import (
 	"hash/crc32"
 	"io"
 	"net/http"
-	"os"
 	"runtime"
 	"strconv"
 	"sync"
@@ -68,9 +77,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/google/uuid"
-	"go.etcd.io/bbolt"
-	bbolterrors "go.etcd.io/bbolt/errors"
 
+	"github.com/ordergraph/ordergraph/internal/embedded/file"
 	"github.com/ordergraph/ordergraph/internal/embedded/schema"
 	"github.com/ordergraph/ordergraph/internal/embedded/stream"
 	"github.com/ordergraph/ordergraph/internal/embedded/wire"
@@ -78,7 +86,7 @@ import (
 
 // Store is a DynamoDB engine. It is safe for concurrent use.
 type Store struct {
-	db             *bbolt.DB
+	db             *file.DB
 	now            func() time.Time
 	expiryInterval time.Duration
 	commits        commitQueue
@@ -101,24 +109,17 @@ type Options struct {
 	// ExpiryInterval is the time between two deletions of expired items. If it is 0, the store uses
 	// DefaultExpiryInterval.
 	ExpiryInterval time.Duration
+	// If Verify is true, Open verifies the complete file before it returns. Otherwise, it continues
+	// the verification of a large file in the background.
+	Verify bool
 }
 
-// The names of the top-level buckets. bucketFormat contains the format version under the key
-// keyVersion.
+// The names of the top-level buckets.
 var (
-	bucketFormat  = []byte("format")
 	bucketTables  = []byte("tables")
 	bucketStreams = []byte("streams")
 	bucketTokens  = []byte("tokens")
-	keyVersion    = []byte("version")
 )
-
-// formatVersion is the version of the file's layout.
-const formatVersion = "4"
-
-// initialMmapBytes is the size of the address space that the store reserves to map its file into
-// memory. If a write needs a larger mapping, it waits until all running reads have ended.
-const initialMmapBytes = 1 << 35
 
 // New returns an empty store in memory. The caller need not close it.
 func New() *Store {
@@ -128,7 +129,7 @@ func New() *Store {
 	}
 	// Close the database when the store becomes unreachable, because tests do not close their
 	// stores.
-	runtime.AddCleanup(s, func(db *bbolt.DB) { _ = db.Close() }, s.db)
+	runtime.AddCleanup(s, func(db *file.DB) { _ = db.Close() }, s.db)
 	return s
 }
 
@@ -139,19 +140,18 @@ func Open(path string, options Options) (*Store, error) {
 }
 
 func open(path string, options Options) (*Store, error) {
-	config := &bbolt.Options{Timeout: lockTimeout, FreelistType: bbolt.FreelistMapType}
+	var db *file.DB
+	var err error
 	if path == "" {
-		config.OpenFile = func(string, int, os.FileMode) (*os.File, error) { return memoryFile() }
-		config.NoSync, config.NoGrowSync, config.NoFreelistSync = true, true, true
-	} else if strconv.IntSize == 64 && runtime.GOOS != "windows" {
-		config.InitialMmapSize = initialMmapBytes
+		db, err = file.OpenMemory()
+	} else {
+		db, err = file.Open(path, options.Verify)
 	}
-	db, err := openDatabase(path, config)
 	switch {
-	case errors.Is(err, bbolterrors.ErrTimeout):
-		return nil, fmt.Errorf("open the store %s: another process has opened the file: stop that process, or use another file", path)
-	case errors.Is(err, bbolterrors.ErrInvalid), errors.Is(err, bbolterrors.ErrVersionMismatch), errors.Is(err, bbolterrors.ErrChecksum), errors.Is(err, errDamaged):
-		return nil, fmt.Errorf("open the store %s: the file is damaged or is not a store: %w", path, err)
+	case errors.Is(err, file.ErrLocked):
+		return nil, fmt.Errorf("open the store %s: %w: stop that process, or use another file", path, err)
+	case errors.Is(err, file.ErrOldFormat):
+		return nil, fmt.Errorf("open the store %s: %w: stop the server, then run `ordergraph upgrade-data -data %s`", path, err, path)
 	case err != nil:
 		return nil, fmt.Errorf("open the store %s: %w", path, err)
 	}
@@ -166,64 +166,20 @@ func open(path string, options Options) (*Store, error) {
 	return s, nil
 }
 
-// lockTimeout is how long Open waits for another process to close the file.
-const lockTimeout = 100 * time.Millisecond
-
-// errDamaged means that the file begins like a bbolt database, but has invalid pages.
-var errDamaged = errors.New("invalid pages")
-
-// openDatabase opens the bbolt database at path. If the file already exists, it first checks the
-// file's length.
-func openDatabase(path string, config *bbolt.Options) (_ *bbolt.DB, err error) {
-	defer func() {
-		if panicked := recover(); panicked != nil {
-			err = fmt.Errorf("%w: %v", errDamaged, panicked)
-		}
-	}()
-	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
-		if err := checkLength(path); err != nil {
-			return nil, err
-		}
-	}
-	return bbolt.Open(path, 0o600, config)
-}
-
-// checkLength returns an error if pages are missing at the end of the file. Without this check, a
-// read of a missing page would crash the process.
-func checkLength(path string) error {
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: lockTimeout})
-	if err != nil {
-		return err
-	}
-	return errors.Join(db.View(func(tx *bbolt.Tx) error {
-		info, err := os.Stat(path)
-		if err != nil {
-			return err
-		}
-		if info.Size() < tx.Size() {
-			return fmt.Errorf("the file is truncated: it has %d of %d bytes", info.Size(), tx.Size())
-		}
-		return nil
-	}), db.Close())
-}
-
 // loadTables reads the definitions of the tables from the file. If the file is new, loadTables
 // creates the top-level buckets.
 func (s *Store) loadTables() error {
 	tables := map[string]*schema.Table{}
 	s.tables.Store(&tables)
 	isNew := false
-	err := s.db.View(func(tx *bbolt.Tx) error {
-		format := tx.Bucket(bucketFormat)
-		if format == nil {
-			isNew = true
-			if name, _ := tx.Cursor().First(); name != nil {
-				return errors.New("the file is a bbolt database of another program, not an embedded store")
-			}
+	err := s.db.View(func(tx *file.Tx) error {
+		if isNew = tx.IsNew(); isNew {
 			return nil
 		}
-		if version := string(format.Get(keyVersion)); version != formatVersion {
-			return fmt.Errorf("the file has format version %q, but this program supports only version %q: export the records with the program that wrote the file, then import them into a new file", version, formatVersion)
+		for _, name := range [][]byte{bucketTables, bucketStreams, bucketTokens} {
+			if tx.Bucket(name) == nil {
+				return &file.DamagedError{Problem: fmt.Sprintf("the bucket %q is missing", name)}
+			}
 		}
 		return tx.Bucket(bucketTables).ForEach(func(name, definition []byte) error {
 			t, err := schema.Parse(definition)
@@ -234,18 +190,14 @@ func (s *Store) loadTables() error {
 	if err != nil || !isNew {
 		return err
 	}
-	return s.db.Update(func(tx *bbolt.Tx) error {
+	return s.db.Update(func(tx *file.Tx) (bool, error) {
 		for _, name := range [][]byte{bucketTables, bucketStreams, bucketTokens} {
 			if _, err := tx.CreateBucket(name); err != nil {
-				return err
+				return false, err
 			}
 		}
-		format, err := tx.CreateBucket(bucketFormat)
-		if err != nil {
-			return err
-		}
-		return format.Put(keyVersion, []byte(formatVersion))
-	})
+		return true, tx.Create()
+	}, func() {})
 }
 
 // Close waits for running requests and closes the file. It must be called exactly once.
@@ -417,9 +369,9 @@ func decodingOperation[In any](operation func(*Store, context.Context, *In) ([]b
 
 // streamOperation returns a function that begins a read transaction and passes the bucket of all
 // streams to read.
-func streamOperation[In any](read func(streams *bbolt.Bucket, now time.Time, in *In) ([]byte, error)) func(*Store, context.Context, *In) ([]byte, error) {
+func streamOperation[In any](read func(streams *file.Bucket, now time.Time, in *In) ([]byte, error)) func(*Store, context.Context, *In) ([]byte, error) {
 	return func(s *Store, _ context.Context, in *In) (response []byte, err error) {
-		err = s.db.View(func(tx *bbolt.Tx) (err error) {
+		err = s.db.ViewDurable(func(tx *file.Tx) (err error) {
 			response, err = read(tx.Bucket(bucketStreams), s.now(), in)
 			return err
 		})

@@ -8,9 +8,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
-	"go.etcd.io/bbolt"
 
 	"github.com/ordergraph/ordergraph/internal/embedded/attr"
+	"github.com/ordergraph/ordergraph/internal/embedded/file"
 	"github.com/ordergraph/ordergraph/internal/embedded/schema"
 	"github.com/ordergraph/ordergraph/internal/embedded/storage"
 	"github.com/ordergraph/ordergraph/internal/embedded/stream"
@@ -40,12 +40,12 @@ func (c *commitState) putTable(t *schema.Table) error {
 	if err != nil {
 		return err
 	}
-	return c.replaceTable(t.TableName, t, func(b *bbolt.Bucket) error { return b.Put([]byte(t.TableName), encoded) })
+	return c.replaceTable(t.TableName, t, func(b *file.Bucket) error { return b.Put([]byte(t.TableName), encoded) })
 }
 
 // replaceTable replaces the definition of a table with t. If t is nil, it deletes the definition.
 // The function write must make the same change in bucketTables.
-func (c *commitState) replaceTable(name string, t *schema.Table, write func(*bbolt.Bucket) error) error {
+func (c *commitState) replaceTable(name string, t *schema.Table, write func(*file.Bucket) error) error {
 	c.changed = true
 	tables := maps.Clone(c.tables)
 	if tables[name] = t; t == nil {
@@ -61,7 +61,7 @@ func (c *commitState) replaceTable(name string, t *schema.Table, write func(*bbo
 
 // tableBucket returns the bucket of a table. If t is no longer the table's current definition,
 // tableBucket returns errChanged, and the request must start again.
-func (c *commitState) tableBucket(t *schema.Table) (*bbolt.Bucket, error) {
+func (c *commitState) tableBucket(t *schema.Table) (*file.Bucket, error) {
 	current, err := c.table(t.TableName)
 	if err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func (s *Store) createTable(_ context.Context, in *schema.CreateTableInput) ([]b
 
 // writeTableDescription adds a table's description to a response.
 func (s *Store) writeTableDescription(o *wire.ObjectWriter, member string, t *schema.Table, status string) error {
-	return s.db.View(func(tx *bbolt.Tx) error {
+	return s.db.View(func(tx *file.Tx) error {
 		var table schema.Counts
 		indexes := map[string]schema.Counts{}
 		if b := tx.Bucket(t.BucketName); b != nil {
@@ -183,7 +183,7 @@ func (s *Store) deleteTable(_ context.Context, in *tableInput) ([]byte, error) {
 		if err := c.tx.DeleteBucket(t.BucketName); err != nil {
 			return err
 		}
-		return c.replaceTable(t.TableName, nil, func(b *bbolt.Bucket) error { return b.Delete([]byte(t.TableName)) })
+		return c.replaceTable(t.TableName, nil, func(b *file.Bucket) error { return b.Delete([]byte(t.TableName)) })
 	})
 	if err != nil {
 		return nil, err

@@ -12,11 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"go.etcd.io/bbolt"
-
 	"github.com/ordergraph/ordergraph/internal/embedded/attr"
 	"github.com/ordergraph/ordergraph/internal/embedded/capacity"
 	"github.com/ordergraph/ordergraph/internal/embedded/expr"
+	"github.com/ordergraph/ordergraph/internal/embedded/file"
 	"github.com/ordergraph/ordergraph/internal/embedded/read"
 	"github.com/ordergraph/ordergraph/internal/embedded/schema"
 	"github.com/ordergraph/ordergraph/internal/embedded/storage"
@@ -272,7 +271,7 @@ func (s *Store) prepareTransaction(actions []*action, tables []string, early []*
 func (c *commitState) transact(actions []*action, early []*wire.Failure) error {
 	reasons := make([]wire.CancellationReason, len(actions))
 	cancelled := false
-	buckets := make([]*bbolt.Bucket, len(actions))
+	buckets := make([]*file.Bucket, len(actions))
 	for i, a := range actions {
 		f := early[i]
 		if f == nil {
@@ -439,7 +438,7 @@ func (s *Store) transactGetItems(_ context.Context, in *transactGetInput) ([]byt
 	o := wire.NewObjectWriter()
 	u := capacity.New(in.ReturnConsumedCapacity)
 	u.Kind = "ReadCapacityUnits"
-	err := s.db.View(func(tx *bbolt.Tx) error {
+	err := s.db.ViewDurable(func(tx *file.Tx) error {
 		size := 0
 		for _, g := range gets {
 			if err := g.Read(tx); err != nil {

@@ -2,10 +2,9 @@
 package read
 
 import (
-	"go.etcd.io/bbolt"
-
 	"github.com/ordergraph/ordergraph/internal/embedded/attr"
 	"github.com/ordergraph/ordergraph/internal/embedded/expr"
+	"github.com/ordergraph/ordergraph/internal/embedded/file"
 	"github.com/ordergraph/ordergraph/internal/embedded/schema"
 	"github.com/ordergraph/ordergraph/internal/embedded/storage"
 	"github.com/ordergraph/ordergraph/internal/embedded/wire"
@@ -48,7 +47,7 @@ func (g *Get) SetTable(t *schema.Table, key attr.Item) (err error) {
 }
 
 // Read reads the item and sets g.Size and g.JSON. g.JSON is valid only until the transaction ends.
-func (g *Get) Read(tx *bbolt.Tx) error {
+func (g *Get) Read(tx *file.Tx) error {
 	b := tx.Bucket(g.Table.BucketName)
 	if b == nil {
 		return wire.NotFound()

@@ -4,10 +4,9 @@ import (
 	"bytes"
 	"slices"
 
-	"go.etcd.io/bbolt"
-
 	"github.com/ordergraph/ordergraph/internal/embedded/attr"
 	"github.com/ordergraph/ordergraph/internal/embedded/capacity"
+	"github.com/ordergraph/ordergraph/internal/embedded/file"
 	"github.com/ordergraph/ordergraph/internal/embedded/storage"
 	"github.com/ordergraph/ordergraph/internal/embedded/wire"
 )
@@ -17,7 +16,7 @@ import (
 const maxPageBytes = 1 << 20
 
 // ReadPage reads one page of items and returns the response.
-func (l *QueryOrScan) ReadPage(tx *bbolt.Tx) ([]byte, error) {
+func (l *QueryOrScan) ReadPage(tx *file.Tx) ([]byte, error) {
 	if err := l.read(tx); err != nil {
 		return nil, err
 	}
@@ -42,7 +41,7 @@ func (l *QueryOrScan) ReadPage(tx *bbolt.Tx) ([]byte, error) {
 }
 
 // read reads the items of one page.
-func (l *QueryOrScan) read(tx *bbolt.Tx) error {
+func (l *QueryOrScan) read(tx *file.Tx) error {
 	b := tx.Bucket(l.table.BucketName)
 	if b == nil {
 		return wire.NotFound()
@@ -74,7 +73,7 @@ func (l *QueryOrScan) read(tx *bbolt.Tx) error {
 
 // moveFirst moves the cursor to the first key to read. If ScanIndexForward is false, this is the
 // last key of the range.
-func (l *QueryOrScan) moveFirst(c *bbolt.Cursor) (k, v []byte) {
+func (l *QueryOrScan) moveFirst(c *file.Cursor) (k, v []byte) {
 	if !l.backward {
 		return c.Seek(l.start)
 	}
@@ -88,7 +87,7 @@ func (l *QueryOrScan) moveFirst(c *bbolt.Cursor) (k, v []byte) {
 }
 
 // moveNext moves the cursor to the next key to read.
-func (l *QueryOrScan) moveNext(c *bbolt.Cursor) (k, v []byte) {
+func (l *QueryOrScan) moveNext(c *file.Cursor) (k, v []byte) {
 	if l.backward {
 		return c.Prev()
 	}

@@ -6,9 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"go.etcd.io/bbolt"
-
 	"github.com/ordergraph/ordergraph/internal/embedded/attr"
+	"github.com/ordergraph/ordergraph/internal/embedded/file"
 	"github.com/ordergraph/ordergraph/internal/embedded/schema"
 )
 
@@ -26,7 +25,7 @@ type Change struct {
 }
 
 // LoadOld reads the item before the change. items is the bucket that contains the table's items.
-func (c *Change) LoadOld(items *bbolt.Bucket) (err error) {
+func (c *Change) LoadOld(items *file.Bucket) (err error) {
 	c.Old, c.OldSize = nil, 0
 	if c.OldStored = items.Get(c.Key); c.OldStored != nil {
 		var json []byte
@@ -50,7 +49,7 @@ const fillPercent = 0.9
 
 // Store writes the new item and the data that is derived from the item: index entries, time to live
 // and counts. If New is nil, Store deletes the item. b is the table's bucket.
-func (c *Change) Store(b *bbolt.Bucket) error {
+func (c *Change) Store(b *file.Bucket) error {
 	items := b.Bucket(bucketItems)
 	items.FillPercent = fillPercent
 	number := int64(0)
@@ -83,7 +82,7 @@ func (c *Change) Store(b *bbolt.Bucket) error {
 }
 
 // updateIndex updates the item's entry in an index, and the counts of the index.
-func (c *Change) updateIndex(b *bbolt.Bucket, x *schema.Index) error {
+func (c *Change) updateIndex(b *file.Bucket, x *schema.Index) error {
 	from, to := x.EntryKey(c.Old, c.Key), x.EntryKey(c.New, c.Key)
 	if err := moveEntry(b.Bucket(x.BucketName), from, to, c.Key); err != nil {
 		return err
@@ -100,7 +99,7 @@ func (c *Change) updateIndex(b *bbolt.Bucket, x *schema.Index) error {
 
 // moveEntry deletes the entry with the old key (from), and stores value under the new key (to). If
 // a key is nil, moveEntry omits its step. If the keys are equal, moveEntry changes nothing.
-func moveEntry(b *bbolt.Bucket, from, to, value []byte) error {
+func moveEntry(b *file.Bucket, from, to, value []byte) error {
 	b.FillPercent = fillPercent
 	if bytes.Equal(from, to) {
 		return nil

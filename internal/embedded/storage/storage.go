@@ -7,9 +7,8 @@ import (
 	"encoding/binary"
 	"errors"
 
-	"go.etcd.io/bbolt"
-
 	"github.com/ordergraph/ordergraph/internal/embedded/attr"
+	"github.com/ordergraph/ordergraph/internal/embedded/file"
 	"github.com/ordergraph/ordergraph/internal/embedded/schema"
 )
 
@@ -22,7 +21,7 @@ var (
 )
 
 // CreateBuckets creates the buckets of a new table.
-func CreateBuckets(tx *bbolt.Tx, t *schema.Table) error {
+func CreateBuckets(tx *file.Tx, t *schema.Table) error {
 	b, err := tx.CreateBucket(t.BucketName)
 	if err != nil {
 		return err
@@ -41,10 +40,10 @@ func CreateBuckets(tx *bbolt.Tx, t *schema.Table) error {
 }
 
 // ItemBucket returns the bucket that contains a table's items. b is the table's bucket.
-func ItemBucket(b *bbolt.Bucket) *bbolt.Bucket { return b.Bucket(bucketItems) }
+func ItemBucket(b *file.Bucket) *file.Bucket { return b.Bucket(bucketItems) }
 
 // ExpiryBucket returns the bucket that contains the times to live. b is the table's bucket.
-func ExpiryBucket(b *bbolt.Bucket) *bbolt.Bucket { return b.Bucket(bucketExpiry) }
+func ExpiryBucket(b *file.Bucket) *file.Bucket { return b.Bucket(bucketExpiry) }
 
 // countsKey returns the key of the stored counts for the index x, in the table's bucket. If x is
 // nil, it returns the key of the counts for the complete table.
@@ -57,7 +56,7 @@ func countsKey(x *schema.Index) []byte {
 
 // Counts returns the number and the total size of the items in the index x. If x is nil, Counts
 // includes all items of the table. b is the table's bucket.
-func Counts(b *bbolt.Bucket, x *schema.Index) schema.Counts {
+func Counts(b *file.Bucket, x *schema.Index) schema.Counts {
 	if v := b.Get(countsKey(x)); len(v) == 16 {
 		return schema.Counts{Items: int64(binary.BigEndian.Uint64(v)), Bytes: int64(binary.BigEndian.Uint64(v[8:]))}
 	}
@@ -66,7 +65,7 @@ func Counts(b *bbolt.Bucket, x *schema.Index) schema.Counts {
 
 // addCounts changes the stored counts of the index x, or of the table if x is nil. It adds the
 // numbers items and size, which may be negative. b is the table's bucket.
-func addCounts(b *bbolt.Bucket, x *schema.Index, items, size int64) error {
+func addCounts(b *file.Bucket, x *schema.Index, items, size int64) error {
 	if items == 0 && size == 0 {
 		return nil
 	}
@@ -76,7 +75,7 @@ func addCounts(b *bbolt.Bucket, x *schema.Index, items, size int64) error {
 }
 
 // FillIndex creates the bucket of an index, and adds the index entries of all items in the table.
-func FillIndex(b *bbolt.Bucket, x *schema.Index) error {
+func FillIndex(b *file.Bucket, x *schema.Index) error {
 	entries, err := b.CreateBucket(x.BucketName)
 	if err != nil {
 		return err
@@ -102,12 +101,12 @@ func FillIndex(b *bbolt.Bucket, x *schema.Index) error {
 }
 
 // DropIndex deletes the bucket and the stored counts of an index.
-func DropIndex(b *bbolt.Bucket, x *schema.Index) error {
+func DropIndex(b *file.Bucket, x *schema.Index) error {
 	return errors.Join(b.DeleteBucket(x.BucketName), b.Delete(countsKey(x)))
 }
 
 // FillExpiry deletes the bucket of times to live and creates it again from the items of the table.
-func FillExpiry(b *bbolt.Bucket, t *schema.Table) error {
+func FillExpiry(b *file.Bucket, t *schema.Table) error {
 	if err := b.DeleteBucket(bucketExpiry); err != nil {
 		return err
 	}

@@ -10,15 +10,14 @@ import (
 	"strings"
 	"time"
 
-	"go.etcd.io/bbolt"
-
+	"github.com/ordergraph/ordergraph/internal/embedded/file"
 	"github.com/ordergraph/ordergraph/internal/embedded/schema"
 	"github.com/ordergraph/ordergraph/internal/embedded/wire"
 )
 
 // findStream returns a stream and the bucket of its records. If the stream does not
 // exist, findStream returns ResourceNotFoundException.
-func findStream(streams *bbolt.Bucket, arn string) (records *bbolt.Bucket, _ *stream, _ error) {
+func findStream(streams *file.Bucket, arn string) (records *file.Bucket, _ *stream, _ error) {
 	b := streams.Bucket([]byte(arn))
 	if b == nil {
 		return nil, nil, &wire.Failure{Code: wire.CodeNotFound, Message: "Requested resource not found: Stream: " + arn + " not found"}
@@ -35,7 +34,7 @@ type ListStreamsInput struct {
 }
 
 // ListStreams executes the operation ListStreams. streams is the bucket that contains all streams.
-func ListStreams(streams *bbolt.Bucket, _ time.Time, in *ListStreamsInput) ([]byte, error) {
+func ListStreams(streams *file.Bucket, _ time.Time, in *ListStreamsInput) ([]byte, error) {
 	limit := 100
 	v := &wire.Violations{}
 	if in.Limit != nil {
@@ -85,7 +84,7 @@ type DescribeStreamInput struct {
 
 // DescribeStream executes the operation DescribeStream. streams is the bucket that contains all
 // streams.
-func DescribeStream(streams *bbolt.Bucket, _ time.Time, in *DescribeStreamInput) ([]byte, error) {
+func DescribeStream(streams *file.Bucket, _ time.Time, in *DescribeStreamInput) ([]byte, error) {
 	o := wire.NewObjectWriter()
 	records, m, err := findStream(streams, in.StreamArn)
 	if err != nil {
@@ -159,7 +158,7 @@ type GetShardIteratorInput struct {
 
 // GetShardIterator executes the operation GetShardIterator. streams is the bucket that contains all
 // streams.
-func GetShardIterator(streams *bbolt.Bucket, now time.Time, in *GetShardIteratorInput) ([]byte, error) {
+func GetShardIterator(streams *file.Bucket, now time.Time, in *GetShardIteratorInput) ([]byte, error) {
 	v := &wire.Violations{}
 	if in.ShardIteratorType == "" {
 		v.AddMissing("shardIteratorType")
@@ -182,7 +181,7 @@ func GetShardIterator(streams *bbolt.Bucket, now time.Time, in *GetShardIterator
 }
 
 // startRecordNumber returns the number of the first record that the new iterator reads.
-func (in *GetShardIteratorInput) startRecordNumber(records *bbolt.Bucket, now time.Time) (uint64, error) {
+func (in *GetShardIteratorInput) startRecordNumber(records *file.Bucket, now time.Time) (uint64, error) {
 	if in.ShardID != shardID {
 		return 0, &wire.Failure{Code: wire.CodeNotFound, Message: "Requested resource not found: Shard does not exist"}
 	}
@@ -226,7 +225,7 @@ type GetRecordsInput struct {
 }
 
 // GetRecords executes the operation GetRecords. streams is the bucket that contains all streams.
-func GetRecords(streams *bbolt.Bucket, now time.Time, in *GetRecordsInput) ([]byte, error) {
+func GetRecords(streams *file.Bucket, now time.Time, in *GetRecordsInput) ([]byte, error) {
 	v := &wire.Violations{}
 	limit := 1000
 	if in.Limit != nil {

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"go.etcd.io/bbolt"
 
+	"github.com/ordergraph/ordergraph/internal/embedded/file"
 	"github.com/ordergraph/ordergraph/internal/embedded/schema"
 	"github.com/ordergraph/ordergraph/internal/embedded/storage"
 )
@@ -51,7 +51,7 @@ type stream struct {
 
 // Create creates a stream for the table, and sets the table's StreamLabel. streams is the bucket
 // that contains all streams.
-func Create(streams *bbolt.Bucket, t *schema.Table, now time.Time) error {
+func Create(streams *file.Bucket, t *schema.Table, now time.Time) error {
 	now = now.UTC()
 	t.StreamLabel = now.Format("2006-01-02T15:04:05.000")
 	for streams.Bucket([]byte(t.StreamARN())) != nil { // another stream was created in the same millisecond
@@ -69,7 +69,7 @@ func Create(streams *bbolt.Bucket, t *schema.Table, now time.Time) error {
 }
 
 // Disable disables the table's stream. Clients can still read the existing records.
-func Disable(streams *bbolt.Bucket, t *schema.Table) error {
+func Disable(streams *file.Bucket, t *schema.Table) error {
 	b := streams.Bucket([]byte(t.StreamARN()))
 	m, err := parseStream(b)
 	if err != nil {
@@ -79,7 +79,7 @@ func Disable(streams *bbolt.Bucket, t *schema.Table) error {
 	return putStream(b, m)
 }
 
-func putStream(b *bbolt.Bucket, m *stream) error {
+func putStream(b *file.Bucket, m *stream) error {
 	encoded, err := json.Marshal(m)
 	if err != nil {
 		return err
@@ -87,14 +87,14 @@ func putStream(b *bbolt.Bucket, m *stream) error {
 	return b.Put(keyStream, encoded)
 }
 
-func parseStream(b *bbolt.Bucket) (*stream, error) {
+func parseStream(b *file.Bucket) (*stream, error) {
 	m := &stream{}
 	return m, json.Unmarshal(b.Get(keyStream), m)
 }
 
 // Record adds a record of the change to the stream of the table. expired reports whether the store
 // deleted the item because its time to live had ended.
-func Record(streams *bbolt.Bucket, a *storage.Change, expired bool, now time.Time) error {
+func Record(streams *file.Bucket, a *storage.Change, expired bool, now time.Time) error {
 	t := a.Table
 	b := streams.Bucket([]byte(t.StreamARN())).Bucket(bucketRecords)
 	if err := trim(b, now); err != nil {
@@ -111,7 +111,7 @@ func Record(streams *bbolt.Bucket, a *storage.Change, expired bool, now time.Tim
 func recordKey(number uint64) []byte { return binary.BigEndian.AppendUint64(nil, number) }
 
 // trim deletes records that are older than recordRetention, but at most maxTrimmed of them.
-func trim(b *bbolt.Bucket, now time.Time) error {
+func trim(b *file.Bucket, now time.Time) error {
 	limit := now.Add(-recordRetention).UnixMilli()
 	cursor := b.Cursor()
 	var old [][]byte
@@ -128,7 +128,7 @@ func trim(b *bbolt.Bucket, now time.Time) error {
 
 // DropDisabledStreams deletes each disabled stream if the stream and all its records are older than
 // 24 hours. dropped reports whether it has deleted a stream.
-func DropDisabledStreams(streams *bbolt.Bucket, now time.Time) (dropped bool, _ error) {
+func DropDisabledStreams(streams *file.Bucket, now time.Time) (dropped bool, _ error) {
 	limit := now.Add(-recordRetention).UnixMilli()
 	var old [][]byte
 	err := streams.ForEachBucket(func(arn []byte) error {
