@@ -8,6 +8,10 @@ import (
 // ErrNotFound is returned if no record has the requested ID.
 var ErrNotFound = errors.New("no such record")
 
+// ErrMalformed means that a stored record has an attribute that cannot be read or used. Only other
+// software writes such records. `ordergraph check` finds them.
+var ErrMalformed = errors.New("record cannot be read")
+
 // InvalidError describes an invalid value from a caller. The server shows its text to clients, so
 // the text must not contain secrets.
 type InvalidError struct {

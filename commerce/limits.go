@@ -74,19 +74,26 @@ func ParsePrice(amount string, c Currency) (Money, error) {
 	if err != nil {
 		return Money{}, err
 	}
-	if c != "" && !c.IsActive() {
-		return Money{}, NewInvalidError("is in %s, which is not a currency in use: use an active currency of ISO 4217, such as USD", excerpt(string(c)))
+	if c == "" { // the currency is already rejected
+		return m, nil
 	}
-	if m.Amount.IsNeg() {
-		return Money{}, NewInvalidError("is %q: a price must not be negative", excerpt(amount))
+	return m, m.CheckPrice()
+}
+
+// CheckPrice returns an InvalidError if a product cannot have the price m: if m is negative, or has
+// a currency that is not active, or too many digits or decimal places.
+func (m Money) CheckPrice() error {
+	switch c := m.Currency; {
+	case !c.IsActive():
+		return NewInvalidError("is in %q, which is not a currency in use: use an active currency of ISO 4217, such as USD", excerpt(string(c)))
+	case m.Amount.IsNeg():
+		return NewInvalidError("is %q: a price must not be negative", m.Amount)
+	case m.Amount.Trim(c.Digits()).Scale() > c.Digits():
+		return NewInvalidError("is %q: an amount in %s has at most %d decimal places", m.Amount, c, c.Digits())
+	case !m.withinPriceDigits():
+		return NewInvalidError("is %q: an amount has at most %d digits, including its decimal places", m.Amount, MaxPriceDigits)
 	}
-	if m.Amount.Trim(c.Digits()).Scale() > c.Digits() {
-		return Money{}, NewInvalidError("is %q: an amount in %s has at most %d decimal places", excerpt(amount), c, c.Digits())
-	}
-	if !m.withinPriceDigits() {
-		return Money{}, NewInvalidError("is %q: an amount has at most %d digits, including its decimal places", excerpt(amount), MaxPriceDigits)
-	}
-	return m, nil
+	return nil
 }
 
 // withinPriceDigits reports whether an amount has at most MaxPriceDigits digits.

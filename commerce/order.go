@@ -1,6 +1,9 @@
 package commerce
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // MaxEmbeddedItems is the maximum number of line items that an order's record can contain. The line
 // items of a larger order are stored only as separate records.
@@ -49,14 +52,49 @@ type LineItem struct {
 
 // Subtotal returns the unit price times the quantity.
 //
-// Subtotal returns an error if the result has more than 19 digits.
-func (i LineItem) Subtotal() (Money, error) { return i.UnitPrice.Times(i.Quantity) }
+// Subtotal returns an error that wraps ErrMalformed if the result has more than 19 digits.
+func (i LineItem) Subtotal() (Money, error) {
+	subtotal, err := i.UnitPrice.Times(i.Quantity)
+	if err != nil {
+		return Money{}, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	return subtotal, nil
+}
+
+// Validate returns an InvalidError if a required field of a stored address is missing, or if a field
+// cannot be read.
+func (a Address) Validate() error {
+	if field := a.missingField(); field != "" {
+		return NewInvalidError("has no %s", field)
+	}
+	if a.Malformed {
+		return NewInvalidError("has a member that cannot be read")
+	}
+	return nil
+}
+
+// missingField returns the name of a required field that is empty, or "".
+func (a Address) missingField() string {
+	switch "" {
+	case a.Recipient:
+		return "recipient"
+	case a.Line1:
+		return "line1"
+	case a.City:
+		return "city"
+	case a.CountryCode:
+		return "countryCode"
+	}
+	return ""
+}
 
 // Address is a shipping address. Line2, Region and PostalCode may be empty.
 type Address struct {
 	Recipient, Line1, Line2, City, Region, PostalCode string
 	// CountryCode is a two-letter code of ISO 3166-1.
 	CountryCode string
+	// Malformed is true if a field of the stored address cannot be read.
+	Malformed bool `json:"-"`
 }
 
 // EventType is the stored type of an order event, in lower case, such as "placed".

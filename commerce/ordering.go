@@ -99,7 +99,7 @@ func sumOfSubtotals(items iter.Seq[LineItem], path []string) (total Money, err e
 // WithStatus returns a copy of the order with the new status.
 //
 // It returns InvalidTransition if the order cannot change to the new status. It returns
-// AddressMissing if an order without a shipping address would be shipped, unless c.WithoutAddress
+// AddressMissing if an order without a complete shipping address would be shipped, unless c.WithoutAddress
 // is true.
 func (o Order) WithStatus(c OrderStatusChange) (Order, error) {
 	if !slices.Contains(o.Status.Transitions(), c.To) {
@@ -107,6 +107,11 @@ func (o Order) WithStatus(c OrderStatusChange) (Order, error) {
 	}
 	if c.To == Shipped && o.ShippingAddress == nil && !c.WithoutAddress {
 		return Order{}, NewAddressMissing()
+	}
+	if c.To == Shipped && o.ShippingAddress != nil && !c.WithoutAddress {
+		if field := o.ShippingAddress.missingField(); field != "" || o.ShippingAddress.Malformed {
+			return Order{}, NewAddressIncomplete(field)
+		}
 	}
 	o.Status, o.TrackingNumber, o.Carrier = c.To, cmp.Or(c.TrackingNumber, o.TrackingNumber), cmp.Or(c.Carrier, o.Carrier)
 	return o, nil
@@ -151,6 +156,11 @@ func (o Order) WithItem(c OrderItemChange, product *Product) (changed Order, res
 	default:
 		reserved = c.Quantity
 		items = append(items, LineItem{OrderID: o.ID, CustomerID: o.CustomerID, SKU: c.SKU, Name: product.Name, Quantity: c.Quantity, UnitPrice: product.UnitPrice})
+	}
+	if reserved > 0 && product != nil {
+		if err := product.CheckSellable(FieldPath("sku")); err != nil {
+			return Order{}, 0, err
+		}
 	}
 	if reserved > 0 && (product == nil || product.Available < reserved) {
 		available := 0

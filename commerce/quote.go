@@ -47,6 +47,11 @@ func NewQuote(lines []OrderLine, products map[SKU]*Product) Quote {
 			summable = false
 			continue
 		}
+		if err := product.CheckSellable(FieldPath("items", index, "sku")); err != nil {
+			q.UserErrors = append(q.UserErrors, UserErrorsOf(err)...)
+			summable = false
+			continue
+		}
 		item := LineItem{SKU: line.SKU, Name: product.Name, Quantity: line.Quantity, UnitPrice: product.UnitPrice}
 		q.Lines = append(q.Lines, QuotedLine{item, max(0, product.Available)})
 		if product.Available < line.Quantity {

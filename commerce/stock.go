@@ -1,5 +1,10 @@
 package commerce
 
+import (
+	"errors"
+	"strings"
+)
+
 // Product is a product in the catalog.
 type Product struct {
 	SKU       SKU
@@ -18,6 +23,21 @@ type Product struct {
 	// Partial is true if the product was read from a list that omits the stock and the order count.
 	// TotalInventory, Available and OrderCount are then unknown.
 	Partial bool `json:"-"`
+	// Malformed is true if a required attribute of the stored record cannot be read.
+	Malformed bool `json:"-"`
+}
+
+// CheckSellable returns InvalidInput if the product cannot be ordered, because its stored record is
+// malformed or ParsePrice would reject its price. path is the path of the product in the request.
+func (p *Product) CheckSellable(path []string) error {
+	const advice = "set a valid price with updateProduct, or run `ordergraph check` and repair the record that it names"
+	if p.Malformed {
+		return NewInvalidInput(path, "refers to product %s, which cannot be ordered, because its stored record is malformed: %s", p.SKU, advice)
+	}
+	if invalid, ok := errors.AsType[*InvalidError](p.UnitPrice.CheckPrice()); ok {
+		return NewInvalidInput(path, "refers to product %s, which cannot be ordered, because its price %s: %s", p.SKU, strings.Replace(invalid.Reason, ": ", ", but ", 1), advice)
+	}
+	return nil
 }
 
 // Category is a group of products. A category exists while it has at least one product.

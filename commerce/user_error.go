@@ -214,6 +214,21 @@ func NewUnexpectedPrice(sku SKU, price, total Money, lines []QuotedLine) PriceCh
 		sku, price.Decimal(), price.Currency, total.Decimal(), total.Currency), total, lines}
 }
 
+// NewAddressIncomplete returns the user error for shipping an order whose stored address lacks a
+// required field, or has a field that cannot be read.
+func NewAddressIncomplete(field string) AddressMissing {
+	problem := "has a value that cannot be read"
+	if field != "" {
+		problem = "has no " + field
+	}
+	return AddressMissing{newErrorDetails(CodeAddressMissing, FieldPath("orderId"), "The order's shipping address %s: set an address with updateShippingAddress, or ship the order with withoutAddress: true.", problem)}
+}
+
+// NewMalformedRecord returns the user error for a change that needs a malformed record.
+func NewMalformedRecord() InvalidInput {
+	return InvalidInput{newErrorDetails(CodeInvalid, nil, "A stored record that this change needs is malformed: run `ordergraph check`, repair the record that it names, and try again.")}
+}
+
 // NewPriceChanged returns the user error for an order whose total differs from the expected total.
 func NewPriceChanged(expected, current Money, lines []QuotedLine) PriceChanged {
 	return PriceChanged{newErrorDetails(CodePriceChanged, FieldPath("expectedTotal"), "The total is now %s %s, not %s %s: to accept the new total, send the mutation again with the new total as expectedTotal.",

@@ -134,7 +134,7 @@ func TestReferencesOnlyInIndexKeys(t *testing.T) {
 				return r.Store.ChangeOrderStatus(ctx, caller, commerce.OrderStatusChange{OrderID: order, To: commerce.Confirmed})
 			},
 			func(ctx context.Context) (*commerce.Order, error) {
-				return r.Store.UpdateShippingAddress(ctx, caller, commerce.ShippingAddressChange{OrderID: order, ShippingAddress: commerce.Address{Recipient: "Bob"}})
+				return r.Store.UpdateShippingAddress(ctx, caller, commerce.ShippingAddressChange{OrderID: order, ShippingAddress: commerce.Address{Recipient: "Bob", Line1: "2 Road", City: "Town", CountryCode: "US"}})
 			},
 		}
 		pk := "ORDER#" + string(order)

@@ -2,6 +2,7 @@ package dynamo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -99,9 +100,10 @@ func (s StatusSet) statuses() []commerce.Status {
 	return slices.DeleteFunc(commerce.Statuses(), func(status commerce.Status) bool { return s != 0 && s&(1<<status) == 0 })
 }
 
-// ReadPage returns one page of a list. An empty list is not an error.
+// ReadPage returns one page of a list. An empty list is not an error. The page leaves out records
+// that cannot be decoded (see Page.Malformed).
 //
-// Errors: commerce.InvalidError (a value is not valid in a key), model.ErrCorrupt,
+// Errors: commerce.InvalidError (a value is not valid in a key),
 // table.ErrUnavailable, table.ErrNoTable and table.ErrAccessDenied.
 func ReadPage[V any](ctx context.Context, s *Store, p *model.ListPattern[V], r ListRequest) (Page[V], error) {
 	if r.Page.Limit < 1 {
@@ -120,13 +122,17 @@ func ReadPage[V any](ctx context.Context, s *Store, p *model.ListPattern[V], r L
 	}
 	items := make([]V, len(rows))
 	positions := make([]string, len(rows))
+	malformed := map[string]error{}
 	for i, row := range rows {
-		if items[i], err = p.Decode(&s.table.Codec, row.record); err != nil {
+		positions[i] = row.position
+		switch items[i], err = p.Decode(&s.table.Codec, row.record); {
+		case errors.Is(err, model.ErrCorrupt):
+			malformed[row.position] = err
+		case err != nil:
 			return Page[V]{}, err
 		}
-		positions[i] = row.position
 	}
-	return newPage(r.Page, items, positions), nil
+	return newPage(r.Page, items, positions).without(malformed), nil
 }
 
 // newListQuery determines which partitions and which range of sort keys must be read for a list

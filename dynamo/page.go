@@ -1,6 +1,7 @@
 package dynamo
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/ordergraph/ordergraph/dynamo/model"
@@ -41,6 +42,11 @@ type Page[T any] struct {
 	// page. HasNext is true if the request had a position Before, and HasPrevious is true if it had a
 	// position After. Otherwise, PageRequest.DetectMore can make one of them exact.
 	HasNext, HasPrevious bool
+	// Malformed is an error if the page leaves out records that cannot be decoded. It wraps
+	// model.ErrCorrupt. Start and End are then the positions of the first and last record of the
+	// complete page, so that paging continues after these records.
+	Malformed  error
+	Start, End string
 	// position returns the position of an item. It is set only if Positions is nil.
 	position func(T) string
 }
@@ -72,6 +78,22 @@ func newPage[T any](page PageRequest, items []T, positions []string) Page[T] {
 		slices.Reverse(s.Positions)
 	}
 	return s
+}
+
+// without removes the records at the given positions, which cannot be decoded, from the page.
+func (s Page[T]) without(malformed map[string]error) Page[T] {
+	if len(malformed) == 0 {
+		return s
+	}
+	kept := Page[T]{Start: s.Positions[0], End: s.Positions[len(s.Positions)-1], HasNext: s.HasNext, HasPrevious: s.HasPrevious, Items: []T{}}
+	for i, position := range s.Positions {
+		if err := malformed[position]; err != nil {
+			kept.Malformed = errors.Join(kept.Malformed, err)
+			continue
+		}
+		kept.Items, kept.Positions = append(kept.Items, s.Items[i]), append(kept.Positions, position)
+	}
+	return kept
 }
 
 // flags returns the values of Page.HasNext and Page.HasPrevious. more reports whether the range

@@ -68,6 +68,9 @@ func (r *Resolver) presentError(ctx context.Context, err error) *gqlerror.Error 
 	case deadlineExceeded(ctx, err):
 		r.reportOnce(ctx, err)
 		return show(errcode.TimedOut, "The request exceeded its time limit. Request fewer fields, or try again.")
+	case errors.Is(err, commerce.ErrMalformed):
+		r.reportOnce(ctx, err)
+		return show(errcode.MalformedRecord, "A stored record is malformed. The server's operator can find the record with `ordergraph check`.")
 	case errors.As(err, &clock):
 		r.reportOnce(ctx, err)
 		return show(errcode.Unavailable, "The server rejects changes, because its clock is %s DynamoDB's clock. Nothing was changed. Try again.", clock.DifferenceText())

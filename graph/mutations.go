@@ -2,6 +2,7 @@ package graph
 
 import (
 	"context"
+	"errors"
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/change"
@@ -31,7 +32,11 @@ func executeMutation[C, T any](ctx context.Context, r *Resolver, do func(context
 	if err := c.Err(); err != nil {
 		return newPayload[T](nil, err)
 	}
-	p, err := newPayload(do(ctx, caller, validCommand))
+	value, err := do(ctx, caller, validCommand)
+	if errors.Is(err, commerce.ErrMalformed) {
+		r.reportOnce(ctx, err)
+	}
+	p, err := newPayload(value, err)
 	if p != nil && p.Value != nil {
 		planPayload(ctx, p.Value)
 	}

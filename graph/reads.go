@@ -125,7 +125,15 @@ func connection[T any](ctx context.Context, from *model.ListPattern[T], q *pagin
 		return nil, q.Err
 	}
 	slice, err := loaders.PageLoader(loadersOf(ctx), from).Load(ctx, q.Key)
+	recordMalformed(ctx, slice.Malformed)
 	return newConnection(q, slice, err)
+}
+
+// recordMalformed adds an error to the response if a page leaves out malformed records.
+func recordMalformed(ctx context.Context, err error) {
+	if x, ok := ctx.Value(executionKey{}).(*execution); ok && err != nil {
+		x.recordError(x.currentField, err)
+	}
 }
 
 func newConnection[T any](q *paging.Request, slice dynamo.Page[T], err error) (*paging.Connection[T], error) {

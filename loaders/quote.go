@@ -15,7 +15,10 @@ func (l *Loaders) Quote(ctx context.Context, lines []commerce.OrderLine) (*comme
 	products := make(map[commerce.SKU]*commerce.Product, len(lines))
 	for _, line := range lines {
 		product, err := RecordLoader(l, model.ProductBySKU).Load(ctx, line.SKU)
-		if err != nil && !errors.Is(err, commerce.ErrNotFound) {
+		switch {
+		case errors.Is(err, commerce.ErrMalformed):
+			product = &commerce.Product{SKU: line.SKU, Malformed: true}
+		case err != nil && !errors.Is(err, commerce.ErrNotFound):
 			return nil, err
 		}
 		products[line.SKU] = product

@@ -114,6 +114,9 @@ func mutate[C any, V model.MutationResult](ctx context.Context, t *table.Table, 
 			if !isConflict(err) {
 				result = zero
 			}
+			if errors.Is(err, model.ErrCorrupt) {
+				err = fmt.Errorf("%w: %w", commerce.NewMalformedRecord(), err)
+			}
 			return result, err
 		}
 		if err != nil {

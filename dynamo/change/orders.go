@@ -3,6 +3,7 @@ package change
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
@@ -40,9 +41,8 @@ func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.O
 		products := map[commerce.SKU]*commerce.Product{}
 		for i, line := range lines {
 			if records[i+1] != nil {
-				if products[line.SKU], err = m.table.DecodeProduct(model.Reader{Record: records[i+1]}); err != nil {
-					return nil, err
-				}
+				// Place rejects a malformed product.
+				products[line.SKU], _ = m.table.DecodeProduct(model.Reader{Record: records[i+1]})
 			}
 		}
 		lastEvent, err := c.lastEventTime(ctx, cmd.CustomerID)
@@ -305,6 +305,9 @@ func (m Mutations) ChangeOrderStatus(ctx context.Context, caller Caller, cmd com
 		if err != nil {
 			return nil, err
 		}
+		if negative := slices.IndexFunc(items, func(i commerce.LineItem) bool { return i.UnitPrice.Amount.IsNeg() }); negative >= 0 && cmd.To == commerce.Shipped {
+			return nil, fmt.Errorf("%w: line item %s of order %s has a negative price", model.ErrCorrupt, items[negative].SKU, before.ID)
+		}
 		if cmd.To == commerce.Shipped {
 			err = c.removeShippedStock(ctx, pieces, cmd.WarehouseID)
 		} else {
@@ -443,9 +446,7 @@ func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce
 		var product *commerce.Product
 		record, sold := c.knownRecord(k)
 		if sold {
-			if product, err = m.table.DecodeProduct(model.Reader{Record: record}); err != nil {
-				return nil, err
-			}
+			product, _ = m.table.DecodeProduct(model.Reader{Record: record}) // WithItem rejects a malformed product
 		}
 		items, err := c.allItems(ctx, order)
 		if err != nil {

@@ -114,6 +114,11 @@ func damages() []damage {
 		{name: "order without the time that its id tells", do: func(r storetest.RawTable) { r.Set(order(1), own, storetest.Item{"createdAt": nil}) }, changes: true},
 		{name: "copy without a total", found: "order-total 1", do: func(r storetest.RawTable) { r.Set("CUSTOMER#c2", order(1), storetest.Item{"total": nil}) }},
 		{name: "total that is a text", found: "unreadable 1", byHand: 1, changes: true, do: func(r storetest.RawTable) { r.Set(order(1), own, storetest.Item{"total": storetest.Str("much")}) }},
+		{name: "address without a street", found: "invalid-value 2", byHand: 2, changes: true, do: func(r storetest.RawTable) {
+			address := storetest.Item{"shippingAddress": &types.AttributeValueMemberM{Value: storetest.Item{"recipient": storetest.Str("Ann"), "city": storetest.Str("Town"), "countryCode": storetest.Str("US")}}}
+			r.Set(order(1), own, address)
+			r.Set("CUSTOMER#c2", order(1), address)
+		}},
 		{name: "total wrong", found: "order-total 1", do: func(r storetest.RawTable) { r.Set(order(1), own, storetest.Item{"total": storetest.Num("1.5")}) }},
 		{name: "total wrong on both", found: "order-total 2", do: func(r storetest.RawTable) {
 			r.Set(order(1), own, storetest.Item{"total": storetest.Num("1.5")})

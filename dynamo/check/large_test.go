@@ -199,7 +199,7 @@ func TestRepairOfMoreThanAHundredRecords(t *testing.T) {
 			template["sk"], template["productId"], template["gsi1pk"] = storetest.Str("ITEM#"+sku), storetest.Str(sku), storetest.Str("PRODUCT#"+sku)
 			r.Put(template)
 		}
-		r.Set(order, "#METADATA", storetest.Item{"shippingAddress": &types.AttributeValueMemberM{Value: storetest.Item{"city": storetest.Str("nowhere")}}})
+		r.Set(order, "#METADATA", storetest.Item{"shippingAddress": &types.AttributeValueMemberM{Value: storetest.Item{"recipient": storetest.Str("Bo"), "line1": storetest.Str("2 Road"), "city": storetest.Str("nowhere"), "countryCode": storetest.Str("GB")}}})
 		r.Set("CUSTOMER#c1", order, storetest.Item{"version": storetest.Num("4")})
 		transactions := 0
 		drifts, summary := r.WithHTTPHook(func(operation string, _ int, _ string) *http.Response {

@@ -413,8 +413,13 @@ func (a *attributeVisitor) address(name string, v **commerce.Address, place *com
 	switch a.mode {
 	case modeReading:
 		if inside, ok := a.mapAttribute(name); ok {
-			addressAttributes(&attributeVisitor{Reader: inside}, place)
+			members := attributeVisitor{Reader: inside}
+			addressAttributes(&members, place)
+			place.Malformed = members.misread
 			*v = place
+			if a.onInvalid != nil {
+				a.reportInvalid(name, place.Validate())
+			}
 		}
 	case modeWriting:
 		if *v != nil {
@@ -479,6 +484,11 @@ func (a *attributeVisitor) readLineItems(o *commerce.Order) {
 		}
 		o.Items = append(o.Items, commerce.LineItem{OrderID: o.ID, CustomerID: o.CustomerID})
 		item := attributeVisitor{Reader: line, currency: a.currency}
+		if a.onInvalid != nil {
+			item.onInvalid = func(member, problem string) {
+				a.onInvalid(name, fmt.Sprintf("contains a line item whose attribute %q %s", member, problem))
+			}
+		}
 		embeddedItemAttributes(&item, &o.Items[len(o.Items)-1])
 		if err := item.Err(); err != nil {
 			o.Items = o.Items[:len(o.Items)-1]

@@ -44,7 +44,7 @@ func testFieldsHaveAttributes[V any](t *testing.T, declare func(*attributeVisito
 	for field, value := range reflect.ValueOf(&v).Elem().Fields() {
 		if at, ok := value.Addr().Interface().(*time.Time); ok {
 			*at = time.Date(2026, 2, 1, 9, 30, 0, 0, time.UTC)
-		} else if value.IsZero() && field.Name != "Partial" { // Partial describes a record that was read
+		} else if value.IsZero() && field.Name != "Partial" && field.Name != "Malformed" { // these describe a record that was read
 			t.Errorf("%T.%s has no declared attribute", v, field.Name)
 		}
 	}

@@ -181,6 +181,18 @@ func (codec *Codec) UnreadableAttributes(e *Entity, rec Record) map[string]strin
 	return problems
 }
 
+// InvalidAttributes describes the problem of each attribute that can be decoded, but whose value
+// Ordergraph would not write, such as a negative price. It includes values of embedded line items.
+func (codec *Codec) InvalidAttributes(e *Entity, rec Record) map[string]string {
+	problems := map[string]string{}
+	_, _ = codec.decodeForReencoding(*e, Reader{Record: rec, onInvalid: func(attribute, problem string) {
+		if problems[attribute] == "" {
+			problems[attribute] = problem
+		}
+	}})
+	return problems
+}
+
 // HasUnreadableIndexAttribute reports whether an attribute in the index keys cannot be decoded.
 func (codec *Codec) HasUnreadableIndexAttribute(rec Record) bool {
 	e := EntityOf(KeyOf(rec))

@@ -64,6 +64,10 @@ type orderWithOptionalFields struct {
 func orderAttributes(a *attributeVisitor, parts *orderWithOptionalFields) {
 	o := &parts.order
 	textAttribute(a, "orderId", &o.ID, commerce.ULIDLength)
+	if a.onInvalid != nil {
+		_, err := commerce.ParseOrderID(string(o.ID))
+		a.reportInvalid("orderId", err)
+	}
 	textAttribute(a, AttrCustomerID, &o.CustomerID, commerce.MaxIDLength)
 	a.currencyAttribute(&o.Total)
 	a.amount("total", &o.Total, commerce.MaxAmountDigits)
@@ -98,6 +102,14 @@ func embeddedItemAttributes(a *attributeVisitor, i *commerce.LineItem) {
 	textAttribute(a, "name", &i.Name, commerce.MaxName)
 	a.requiredNumber("qty", &i.Quantity)
 	a.amount("price", &i.UnitPrice, commerce.MaxPriceDigits)
+	if a.onInvalid == nil {
+		return
+	}
+	_, err := commerce.ParseQuantity(i.Quantity)
+	a.reportInvalid("qty", err)
+	if i.UnitPrice.Amount.IsNeg() {
+		a.reportInvalid("price", i.UnitPrice.CheckPrice())
+	}
 }
 
 func orderItemAttributes(a *attributeVisitor, i *commerce.LineItem) {

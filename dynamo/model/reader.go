@@ -14,7 +14,7 @@ import (
 )
 
 // ErrCorrupt means that a required attribute is missing or that an attribute cannot be decoded.
-var ErrCorrupt = errors.New("record cannot be read")
+var ErrCorrupt = commerce.ErrMalformed
 
 // The names of attributes that DynamoDB expressions use.
 const (
@@ -99,6 +99,10 @@ type Reader struct {
 	// request, use Attributes.
 	Item    Item
 	Problem string
+	// misread is true if an optional attribute is present but cannot be decoded.
+	misread bool
+	// onInvalid is called for each attribute that can be decoded, but that Ordergraph would not write.
+	onInvalid func(attribute, problem string)
 	// onUnreadable is called for each attribute that is present but cannot be decoded. Do not set it
 	// if the record is in Item, because some methods would not call it.
 	onUnreadable func(attribute, problem string)
@@ -137,6 +141,7 @@ func (r *Reader) Fail(name, problem string) {
 // reportUnreadable reports that an optional attribute is present but cannot be decoded. The caller
 // then treats the attribute as absent.
 func (r *Reader) reportUnreadable(name, problem string) {
+	r.misread = true
 	if r.onUnreadable != nil {
 		r.onUnreadable(name, problem)
 	}
@@ -150,6 +155,13 @@ func (r *Reader) Err() error {
 		return nil
 	}
 	return fmt.Errorf("%w: record %s: %s", ErrCorrupt, r.KeyText(), r.Problem)
+}
+
+// reportInvalid reports that Ordergraph would not write the value of an attribute.
+func (r *Reader) reportInvalid(name string, err error) {
+	if invalid, ok := errors.AsType[*commerce.InvalidError](err); ok && r.onInvalid != nil && r.Has(name) {
+		r.onInvalid(name, invalid.Reason)
+	}
 }
 
 // KeyOf returns the primary key of a record.

@@ -9,6 +9,9 @@ func productAttributes(a *attributeVisitor, p *commerce.Product) {
 	normalizedAttribute(a, &p.Category)
 	a.currencyAttribute(&p.UnitPrice)
 	a.amount("unitPrice", &p.UnitPrice, commerce.MaxPriceDigits)
+	if a.onInvalid != nil {
+		a.reportInvalid("unitPrice", p.UnitPrice.CheckPrice())
+	}
 	a.number(AttrTotalInventory, &p.TotalInventory)
 	a.number(AttrAvailable, &p.Available)
 	a.optionalCounter(AttrOrderCount, &p.OrderCount, nil)
@@ -25,6 +28,7 @@ func productAttributes(a *attributeVisitor, p *commerce.Product) {
 func (codec *Codec) DecodeProduct(r Reader) (*commerce.Product, error) {
 	a, p := attributeVisitor{Reader: r, currency: codec.Currency}, &commerce.Product{}
 	productAttributes(&a, p)
+	p.Malformed = a.Problem != ""
 	return p, a.Err()
 }
 
@@ -63,6 +67,9 @@ func inventoryLevelAttributes(a *attributeVisitor, l *commerce.InventoryLevel) {
 	textAttribute(a, "sku", &l.SKU, commerce.MaxIDLength)
 	textAttribute(a, "warehouseId", &l.WarehouseID, commerce.MaxIDLength)
 	a.requiredNumber(AttrQuantity, &l.Quantity)
+	if _, err := commerce.ParseInventoryLevel(l.Quantity); a.onInvalid != nil {
+		a.reportInvalid(AttrQuantity, err)
+	}
 	a.version(&l.Version)
 }
 

@@ -168,8 +168,16 @@ func (diag *Diagnosis) WithoutUnreadable(e *model.Entity, rec model.Record) mode
 	if diag.readable == nil {
 		diag.readable, diag.UnreadableAttributes = map[model.Keys]model.Record{}, map[model.Keys]map[string]string{}
 	}
-	read := rec
-	if problems := diag.Table.UnreadableAttributes(e, rec); problems != nil {
+	read, problems, invalid := rec, diag.Table.UnreadableAttributes(e, rec), diag.Table.InvalidAttributes(e, rec)
+	maps.DeleteFunc(invalid, func(name, _ string) bool { return problems[name] != "" })
+	if len(invalid) > 0 {
+		var details []string
+		for _, name := range slices.Sorted(maps.Keys(invalid)) {
+			details = append(details, fmt.Sprintf("attribute %q %s", name, invalid[name]))
+		}
+		diag.AddFinding(DriftInvalidValue, k, strings.Join(details, "; "), RemedyManual)
+	}
+	if problems != nil {
 		diag.UnreadableAttributes[k] = problems
 		read = maps.Clone(rec)
 		var details []string
@@ -251,7 +259,8 @@ func (diag *Diagnosis) AddPut(want, from model.Record) {
 	if put == nil {
 		put = model.Record{}
 	}
-	for _, name := range []string{model.AttrIndexPK, model.AttrIndexSK} {
+	// ElectroDB stores the type of a record in attributes. The new record has another type.
+	for _, name := range []string{model.AttrIndexPK, model.AttrIndexSK, "__edb_e__", "__edb_v__"} {
 		delete(put, name)
 	}
 	for name, value := range want {

@@ -39,6 +39,7 @@ const (
 	DriftKeyAttribute         = "key-attribute"
 	driftEntityAttribute      = "entity"
 	DriftUnreadable           = "unreadable"
+	DriftInvalidValue         = "invalid-value"
 )
 
 const (
@@ -102,6 +103,7 @@ func DriftKinds() []DriftKind {
 		{Name: DriftKeyAttribute, Problem: "an attribute differs from the ID in the key", Repair: "sets the attribute"},
 		{Name: driftEntityAttribute, Problem: "the `entity` attribute contradicts the key", Repair: "sets the attribute"},
 		{Name: DriftUnreadable, Problem: "a required attribute is missing, or a value is unreadable", Repair: "set the attribute that `check` names", ByHand: true},
+		{Name: DriftInvalidValue, Problem: "a value breaks a rule, such as a negative price, an incomplete address, or an order ID that is no ULID", Repair: "set the attribute that `check` names", ByHand: true},
 	}
 }
 

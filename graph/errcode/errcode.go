@@ -22,6 +22,9 @@ const (
 	// Internal means that an unexpected error occurred on the server.
 	Internal = "INTERNAL"
 
+	// MalformedRecord means that a stored record has a value that cannot be read.
+	MalformedRecord = "MALFORMED_RECORD"
+
 	// Codes for authentication, permissions and rate limits.
 
 	// Unauthenticated means that credentials are missing or invalid.

@@ -46,7 +46,11 @@ func (c *Connection[T]) Edges() []*Edge[T] {
 
 // PageInfo returns the value of the connection's field pageInfo.
 func (c *Connection[T]) PageInfo() *PageInfo {
-	return &PageInfo{HasNextPage: c.Page.HasNext, HasPreviousPage: c.Page.HasPrevious, positions: c.Page.ItemPositions(), scope: &c.scope}
+	positions := c.Page.ItemPositions()
+	if c.Page.Malformed != nil {
+		positions = []string{c.Page.Start, c.Page.End}
+	}
+	return &PageInfo{HasNextPage: c.Page.HasNext, HasPreviousPage: c.Page.HasPrevious, positions: positions, scope: &c.scope}
 }
 
 // Node returns the record of the edge.

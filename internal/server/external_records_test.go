@@ -168,8 +168,8 @@ func TestCorruptRecordsFailTheirOwnField(t *testing.T) {
 		if want := `{"bad":null,"good":{"name":"Good"}}`; string(got.Data) != want {
 			t.Errorf("data is %s, want %s", got.Data, want)
 		}
-		if len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "INTERNAL" || strings.Contains(fmt.Sprint(got.Errors), "CUSTOMER#") {
-			t.Errorf("errors are %+v, want one INTERNAL without keys", got.Errors)
+		if len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "MALFORMED_RECORD" || strings.Contains(fmt.Sprint(got.Errors), "CUSTOMER#") {
+			t.Errorf("errors are %+v, want one MALFORMED_RECORD without keys", got.Errors)
 		}
 		if !strings.Contains(logged.String(), "CUSTOMER#bad") || !strings.Contains(logged.String(), "email") {
 			t.Errorf("the log does not name the record and the attribute: %s", logged.String())
@@ -196,8 +196,8 @@ func TestBadReferencesAffectOnlyTheirField(t *testing.T) {
 		if string(got.Data) != want {
 			t.Errorf("data is %s, want %s", got.Data, want)
 		}
-		if len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "INTERNAL" {
-			t.Errorf("errors are %+v, want one INTERNAL for the invalid reference", got.Errors)
+		if len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "MALFORMED_RECORD" {
+			t.Errorf("errors are %+v, want one MALFORMED_RECORD for the invalid reference", got.Errors)
 		}
 		if !strings.Contains(logged.String(), "a#b") {
 			t.Errorf("the log does not name the reference: %s", logged.String())

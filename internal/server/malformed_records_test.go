@@ -41,13 +41,13 @@ func (s *fixture) withoutLog(t testing.TB) *fixture {
 	return &c
 }
 
-// doFailing sends a mutation that must return INTERNAL and write nothing.
+// doFailing sends a mutation that must be refused because of a malformed record, and write nothing.
 func (s *fixture) doFailing(t testing.TB, name string, input mutationInput) {
 	t.Helper()
 	before := s.records(t)
 	got := s.withoutLog(t).send(t, name, input)
-	if len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != "INTERNAL" {
-		t.Errorf("%s %v returns %s, %+v, want INTERNAL", name, input, got.Data, got.Errors)
+	if len(got.Errors) != 0 || !strings.Contains(string(got.Data), "is malformed") {
+		t.Errorf("%s %v returns %s, %+v, want a user error about a malformed record", name, input, got.Data, got.Errors)
 	}
 	if diff := changes(before, s.records(t)); diff != "" {
 		t.Errorf("%s %v failed, but wrote\n%s", name, input, diff)
