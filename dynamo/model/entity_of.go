@@ -1,6 +1,7 @@
 package model
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -190,7 +191,17 @@ func (codec *Codec) InvalidAttributes(e *Entity, rec Record) map[string]string {
 			problems[attribute] = problem
 		}
 	}})
+	if e.Name == EntityOrder.Name || e.Name == EntityCustomerOrder.Name {
+		if invalid, ok := errors.AsType[*commerce.InvalidError](parseOrderID(e.KeyValues(KeyOf(rec))["orderId"])); ok {
+			problems["orderId"] = invalid.Reason
+		}
+	}
 	return problems
+}
+
+func parseOrderID(s string) error {
+	_, err := commerce.ParseOrderID(s)
+	return err
 }
 
 // HasUnreadableIndexAttribute reports whether an attribute in the index keys cannot be decoded.

@@ -64,10 +64,6 @@ type orderWithOptionalFields struct {
 func orderAttributes(a *attributeVisitor, parts *orderWithOptionalFields) {
 	o := &parts.order
 	textAttribute(a, "orderId", &o.ID, commerce.ULIDLength)
-	if a.onInvalid != nil {
-		_, err := commerce.ParseOrderID(string(o.ID))
-		a.reportInvalid("orderId", err)
-	}
 	textAttribute(a, AttrCustomerID, &o.CustomerID, commerce.MaxIDLength)
 	a.currencyAttribute(&o.Total)
 	a.amount("total", &o.Total, commerce.MaxAmountDigits)
