@@ -178,6 +178,8 @@ func FoldName(name string) string {
 			return '-'
 		case isInvisible(r):
 			return -1
+		case unicode.Is(unicode.Cherokee, r):
+			return unicode.ToUpper(r) // Unicode folds Cherokee to upper case, but package cases swaps the cases
 		}
 		return r
 	}, norm.NFC.String(cases.Fold().String(norm.NFD.String(strings.TrimLeftFunc(name, unicode.IsSpace)))))
