@@ -35,7 +35,7 @@ func (p *Product) CheckSellable(path []string) error {
 		return NewInvalidInput(path, "refers to product %s, which cannot be ordered, because its stored record is malformed: %s", p.SKU, advice)
 	}
 	if invalid, ok := errors.AsType[*InvalidError](p.UnitPrice.CheckPrice()); ok {
-		return NewInvalidInput(path, "refers to product %s, which cannot be ordered, because its price %s: %s", p.SKU, strings.Replace(invalid.Reason, ": ", ", but ", 1), advice)
+		return NewInvalidInput(path, "refers to product %s, which cannot be ordered, because its price %s: %s", p.SKU, strings.Replace(invalid.Reason, ": ", "; ", 1), advice)
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package dynamo
 
 import (
-	"errors"
 	"slices"
 
 	"github.com/ordergraph/ordergraph/dynamo/model"
@@ -42,10 +41,10 @@ type Page[T any] struct {
 	// page. HasNext is true if the request had a position Before, and HasPrevious is true if it had a
 	// position After. Otherwise, PageRequest.DetectMore can make one of them exact.
 	HasNext, HasPrevious bool
-	// Malformed is an error if the page leaves out records that cannot be decoded. It wraps
-	// model.ErrCorrupt. Start and End are then the positions of the first and last record of the
-	// complete page, so that paging continues after these records.
-	Malformed  error
+	// Malformed contains an error for each record that the page leaves out, because the record cannot
+	// be decoded. The errors wrap model.ErrCorrupt. If there are any, Start and End are the positions
+	// of the first and last record of the complete page, so that paging continues after these records.
+	Malformed  []error
 	Start, End string
 	// position returns the position of an item. It is set only if Positions is nil.
 	position func(T) string
@@ -88,7 +87,7 @@ func (s Page[T]) without(malformed map[string]error) Page[T] {
 	kept := Page[T]{Start: s.Positions[0], End: s.Positions[len(s.Positions)-1], HasNext: s.HasNext, HasPrevious: s.HasPrevious, Items: []T{}}
 	for i, position := range s.Positions {
 		if err := malformed[position]; err != nil {
-			kept.Malformed = errors.Join(kept.Malformed, err)
+			kept.Malformed = append(kept.Malformed, err)
 			continue
 		}
 		kept.Items, kept.Positions = append(kept.Items, s.Items[i]), append(kept.Positions, position)

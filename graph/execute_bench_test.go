@@ -40,7 +40,7 @@ func (m *inMemory) Order() OrderResolver { return inMemoryOrder{m.Resolver.Order
 func (q inMemoryQuery) OrdersByStatus(ctx context.Context, status commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*OrderConnection, error) {
 	asked := q.of.Resolver.pageRequest("Query.ordersByStatus")
 	(&queryOrdersByStatusArguments{status, placed, first, after, last, before}).list(&asked, currentField(ctx).PageInfo)
-	return newConnection(&asked, dynamo.Page[*commerce.Order]{Items: q.of.orders}, asked.Err)
+	return newConnection(ctx, &asked, dynamo.Page[*commerce.Order]{Items: q.of.orders}, asked.Err)
 }
 
 func (o inMemoryOrder) Customer(context.Context, *commerce.Order) (*commerce.Customer, error) {
@@ -49,7 +49,7 @@ func (o inMemoryOrder) Customer(context.Context, *commerce.Order) (*commerce.Cus
 
 func (o inMemoryOrder) Items(ctx context.Context, of *commerce.Order, first *int32, after *string, last *int32, before *string) (*OrderItemConnection, error) {
 	asked := o.of.Resolver.orderItemsRequest(of.ID, &orderItemsArguments{first, after, last, before}, currentField(ctx).PageInfo)
-	return newConnection(&asked, dynamo.Page[*commerce.LineItem]{Items: o.of.items}, asked.Err)
+	return newConnection(ctx, &asked, dynamo.Page[*commerce.LineItem]{Items: o.of.items}, asked.Err)
 }
 
 // executing returns a function that executes executedOrders for 50 orders of three items each, with

@@ -3160,8 +3160,10 @@ input CreateCustomerInput {
   "The customer's name, which has up to 200 bytes."
   name: String!
   """
-  The customer's email address. It has up to 254 bytes and must not contain ` + "`" + `#` + "`" + `. The address must be
-  unique. Addresses that differ only in upper and lower case count as the same address.
+  The customer's email address. It has up to 254 bytes. It must not contain quotes, spaces, invisible
+  characters or any of the characters ` + "`" + `#()<>[]:;,\` + "`" + `, and no dot may be first, last or next to another
+  dot. The address must be unique. Addresses that differ only in upper and lower case count as the same
+  address.
   """
   email: String!
   "A list of up to 10 phone numbers. Each number has up to 40 bytes."
@@ -3185,7 +3187,8 @@ input UpdateCustomerInput {
   "The customer's new name, which has up to 200 bytes."
   name: String
   """
-  The customer's new email address. The server does not verify that the customer owns this address.
+  The customer's new email address. The rules of ` + "`" + `CreateCustomerInput.email` + "`" + ` apply. The server does
+  not verify that the customer owns this address.
 
   Access: staff, admins.
   """
@@ -4317,7 +4320,10 @@ floating-point number could be rounded.
 """
 scalar Decimal
 
-"A three-letter ISO 4217 currency code, such as ` + "`" + `USD` + "`" + `."
+"""
+A three-letter ISO 4217 currency code, such as ` + "`" + `USD` + "`" + `. Inputs must use a currency that is in use. But
+stored amounts can have a withdrawn currency, such as ` + "`" + `HRK` + "`" + `.
+"""
 scalar CurrencyCode
 
 """
@@ -4352,7 +4358,10 @@ type Query {
   admins, services.
   """
   customerByEmail(
-    "The customer's email address. The search is not case-sensitive."
+    """
+    The customer's email address. The search is not case-sensitive. It treats different Unicode forms of
+    the same character as equal.
+    """
     email: String!
   ): Customer @access(permission: LIST_CUSTOMERS)
     @reads(pattern: "AP26", byHand: "Two records are read, one after the other.")
@@ -4367,9 +4376,10 @@ type Query {
   """
   customers(
     """
-    Returns only customers whose name begins with this text. The search is not case-sensitive. It
-    treats a space, ` + "`" + `!` + "`" + `, ` + "`" + `"` + "`" + `, ` + "`" + `#` + "`" + ` and ` + "`" + `-` + "`" + ` as the same character. If the text is empty, the server
-    ignores this argument.
+    Returns only customers whose name begins with this text. The search uses Unicode's full case
+    folding, so ` + "`" + `ß` + "`" + ` matches ` + "`" + `SS` + "`" + `, and both forms of the Greek sigma match. It ignores leading spaces and
+    invisible characters. It treats a space, ` + "`" + `!` + "`" + `, ` + "`" + `"` + "`" + `, ` + "`" + `#` + "`" + ` and ` + "`" + `-` + "`" + ` as the same character. If the text is
+    empty, the server ignores this argument.
     """
     namePrefix: String
     """
@@ -4581,9 +4591,10 @@ type Query {
     """
     category: String
     """
-    Returns only products whose name begins with this text. The search is not case-sensitive. It
-    treats a space, ` + "`" + `!` + "`" + `, ` + "`" + `"` + "`" + `, ` + "`" + `#` + "`" + ` and ` + "`" + `-` + "`" + ` as the same character. If the text is empty, the server
-    ignores this argument.
+    Returns only products whose name begins with this text. The search uses Unicode's full case
+    folding, so ` + "`" + `ß` + "`" + ` matches ` + "`" + `SS` + "`" + `, and both forms of the Greek sigma match. It ignores leading spaces and
+    invisible characters. It treats a space, ` + "`" + `!` + "`" + `, ` + "`" + `"` + "`" + `, ` + "`" + `#` + "`" + ` and ` + "`" + `-` + "`" + ` as the same character. If the text is
+    empty, the server ignores this argument.
     """
     namePrefix: String
     """

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/99designs/gqlgen/graphql"
+
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
@@ -56,12 +58,16 @@ func lookupIDs[ID ~string](argument string, texts []string) ([]ID, error) {
 	return ids, nil
 }
 
-// batch returns the records with these IDs in the same order. A missing record is nil.
+// batch returns the records with these IDs in the same order. A missing record is nil. A malformed
+// record is nil, too, and the response contains an error with its path.
 func batch[ID ~string, T any](ctx context.Context, p *model.LookupPattern[ID, *T], ids []ID) ([]*T, error) {
 	records := make([]*T, len(ids))
 	for i, id := range ids {
 		var err error
-		if records[i], err = reference(ctx, p, id); err != nil {
+		switch records[i], err = reference(ctx, p, id); {
+		case errors.Is(err, commerce.ErrMalformed):
+			graphql.AddError(graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i)), err)
+		case err != nil:
 			return nil, err
 		}
 	}
@@ -125,22 +131,23 @@ func connection[T any](ctx context.Context, from *model.ListPattern[T], q *pagin
 		return nil, q.Err
 	}
 	slice, err := loaders.PageLoader(loadersOf(ctx), from).Load(ctx, q.Key)
-	recordMalformed(ctx, slice.Malformed)
-	return newConnection(q, slice, err)
+	return newConnection(ctx, q, slice, err)
 }
 
-// recordMalformed adds an error to the response if a page leaves out malformed records.
-func recordMalformed(ctx context.Context, err error) {
-	if x, ok := ctx.Value(executionKey{}).(*execution); ok && err != nil {
-		x.recordError(x.currentField, err)
-	}
-}
-
-func newConnection[T any](q *paging.Request, slice dynamo.Page[T], err error) (*paging.Connection[T], error) {
-	if err != nil {
+func newConnection[T any](ctx context.Context, q *paging.Request, slice dynamo.Page[T], err error) (*paging.Connection[T], error) {
+	if _, err := itemsOfPage(ctx, slice, err); err != nil {
 		return nil, err
 	}
 	return paging.NewConnection(slice, q.Scope), nil
+}
+
+// itemsOfPage returns the items of a page. If the page leaves out malformed records, itemsOfPage adds
+// an error to the response.
+func itemsOfPage[T any](ctx context.Context, slice dynamo.Page[T], err error) ([]T, error) {
+	if x, ok := ctx.Value(executionKey{}).(*execution); ok && err == nil {
+		x.recordError(x.currentField, errors.Join(slice.Malformed...))
+	}
+	return slice.Items, err
 }
 
 // The functions below return lists that may already have been read with their parent record.
@@ -157,7 +164,7 @@ func (r *Resolver) itemsOf(ctx context.Context, order *commerce.Order, a orderIt
 		return nil, q.Err
 	}
 	slice, err := loadersOf(ctx).OrderItems(ctx, order, q.Key.Page)
-	return newConnection(&q, slice, err)
+	return newConnection(ctx, &q, slice, err)
 }
 
 func (r *Resolver) timelineRequest(id commerce.OrderID, a *orderTimelineArguments, beyond operation.PageInfoSelection) paging.Request {
@@ -172,7 +179,7 @@ func (r *Resolver) timelineOf(ctx context.Context, order *commerce.Order, a orde
 		return nil, q.Err
 	}
 	slice, err := loadersOf(ctx).Timeline(ctx, order.ID, q.Key.Page)
-	return newConnection(&q, slice, err)
+	return newConnection(ctx, &q, slice, err)
 }
 
 func (r *Resolver) inventoryRequest(sku commerce.SKU, a *productInventoryArguments, beyond operation.PageInfoSelection) paging.Request {
@@ -187,11 +194,16 @@ func (r *Resolver) inventoryOf(ctx context.Context, product *commerce.Product, a
 		return nil, q.Err
 	}
 	slice, err := loadersOf(ctx).ProductInventory(ctx, product.SKU, q.Key.Page)
-	return newConnection(&q, slice, err)
+	return newConnection(ctx, &q, slice, err)
 }
 
 // stockNumber returns one number of a product's stock, such as the available quantity.
 func stockNumber(ctx context.Context, product *commerce.Product, number func(*commerce.Product) int) (int32, error) {
 	p, err := loadersOf(ctx).WithStock(ctx, product)
 	return scalar.ToInt(number(p), err)
+}
+
+func spendingOf(ctx context.Context, customer *commerce.Customer, placed *commerce.DateRange) ([]*commerce.Spending, error) {
+	page, err := loadersOf(ctx).Spending(ctx, customer, placed)
+	return itemsOfPage(ctx, page, err)
 }

@@ -24,7 +24,7 @@ func (r *customerResolver) Order(ctx context.Context, obj *commerce.Customer, id
 }
 
 func (r *customerResolver) Spending(ctx context.Context, obj *commerce.Customer, placed *commerce.DateRange) ([]*commerce.Spending, error) {
-	return loadersOf(ctx).Spending(ctx, obj, placed)
+	return spendingOf(ctx, obj, placed)
 }
 
 func (r *customerResolver) OrderCount(ctx context.Context, obj *commerce.Customer) (int32, error) {

@@ -155,7 +155,7 @@ func (l *Loaders) OrderItemCount(ctx context.Context, o *commerce.Order) (int, e
 		return *o.ItemCount, nil
 	}
 	slice, err := l.OrderItems(ctx, o, AllOrderItemsRequest(o.ID).Page)
-	return len(slice.Items), err
+	return len(slice.Items) + len(slice.Malformed), err
 }
 
 // OrderItems returns a page of an order's line items.
@@ -169,7 +169,7 @@ func (l *Loaders) OrderItems(ctx context.Context, o *commerce.Order, page dynamo
 	if all := AllOrderItemsRequest(o.ID); pages.isKnown(all) {
 		// All line items were requested before, in order to count them. The page is taken from the result
 		// of that request, so no other request is needed.
-		if slice, err := pages.Load(ctx, all); err == nil && len(slice.Items) < all.Page.Limit {
+		if slice, err := pages.Load(ctx, all); err == nil && slice.Malformed == nil && len(slice.Items) < all.Page.Limit {
 			return dynamo.PageOfList(slice.Items, lineItemPosition, page), nil
 		}
 	}
@@ -236,16 +236,17 @@ func (l *Loaders) CachedTimeline(id commerce.OrderID, page dynamo.PageRequest) (
 
 // WithStock returns a product with its stock, which some lists of products omit.
 //
-// If the read fails, it returns p and an error of dynamo.ReadRecords.
+// If the product's own record is malformed, the counters that can be read are returned. If the read
+// fails, WithStock returns p and an error of dynamo.ReadRecords.
 func (l *Loaders) WithStock(ctx context.Context, p *commerce.Product) (*commerce.Product, error) {
 	if !p.Partial {
 		return p, nil
 	}
 	own, err := RecordLoader(l, model.ProductBySKU).Load(ctx, p.SKU)
 	switch {
-	case errors.Is(err, commerce.ErrNotFound):
+	case errors.Is(err, commerce.ErrNotFound), errors.Is(err, commerce.ErrMalformed) && own == nil:
 		return p, nil
-	case err != nil:
+	case err != nil && !errors.Is(err, commerce.ErrMalformed):
 		return p, err
 	}
 	return own, nil
@@ -305,7 +306,7 @@ func RepOrderCountsRequest(id commerce.EmployeeID) dynamo.ListRequest {
 // also returns the errors of dynamo.ReadPage.
 func (l *Loaders) RepOrderCount(ctx context.Context, id commerce.EmployeeID) (*int, error) {
 	parts, err := PageLoader(l, model.EmployeeOrderCount).Load(ctx, RepOrderCountsRequest(id))
-	if err != nil {
+	if err = errors.Join(append(parts.Malformed, err)...); err != nil {
 		return nil, err
 	}
 	sum, complete := commerce.SumRepOrderCounts(parts.Items)
@@ -344,10 +345,11 @@ func SpendingRequest(id commerce.CustomerID, placed *commerce.DateRange) (dynamo
 //
 // It returns table.ErrSpendingIncomplete, a commerce.InvalidError for an invalid or too long range,
 // and the errors of dynamo.ReadRecords and dynamo.ReadPage.
-func (l *Loaders) Spending(ctx context.Context, c *commerce.Customer, placed *commerce.DateRange) ([]*commerce.Spending, error) {
+func (l *Loaders) Spending(ctx context.Context, c *commerce.Customer, placed *commerce.DateRange) (page dynamo.Page[*commerce.Spending], err error) {
+	var none dynamo.Page[*commerce.Spending]
 	key, err := SpendingRequest(c.ID, placed)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	if !c.SpendingComplete {
 		// The customer may be a copy from a list. Such a copy lacks SpendingComplete, so read the
@@ -355,21 +357,21 @@ func (l *Loaders) Spending(ctx context.Context, c *commerce.Customer, placed *co
 		own, err := RecordLoader(l, model.CustomerByID).Load(ctx, c.ID)
 		switch {
 		case errors.Is(err, commerce.ErrNotFound):
-			return nil, nil // the viewer may not read the customer
+			return none, nil // the viewer may not read the customer
 		case err != nil:
-			return nil, err
+			return none, err
 		case !own.SpendingComplete:
-			return nil, table.ErrSpendingIncomplete
+			return none, table.ErrSpendingIncomplete
 		}
 	}
-	page, err := PageLoader(l, model.CustomerSpending).Load(ctx, key)
+	page, err = PageLoader(l, model.CustomerSpending).Load(ctx, key)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	if page.HasNext {
-		return nil, commerce.ErrorWithArgument("placed", commerce.NewInvalidError("selects more than %d combinations of month and currency: request fewer months", commerce.MaxSpendingEntries))
+		return none, commerce.ErrorWithArgument("placed", commerce.NewInvalidError("selects more than %d combinations of month and currency: request fewer months", commerce.MaxSpendingEntries))
 	}
-	return page.Items, nil
+	return page, nil
 }
 
 // CustomerOrderCount returns the number of orders that a customer has placed. If the customer has

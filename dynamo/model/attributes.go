@@ -182,6 +182,15 @@ func textAttribute[S ~string](a *attributeVisitor, name string, v *S, most int) 
 	putText(a, name, v, most, presenceRequired)
 }
 
+// idAttribute declares an ID that every record has. If the ID is not valid in a key, no list or
+// reference of the record can be read, so the record is malformed.
+func idAttribute[S ~string](a *attributeVisitor, name string, v *S, most int) {
+	textAttribute(a, name, v, most)
+	if a.mode == modeReading && (*v == "" || strings.Contains(string(*v), "#")) {
+		a.Fail(name, "is not an ID")
+	}
+}
+
 // lenientTextAttribute declares a string attribute that only other software may omit.
 func lenientTextAttribute[S ~string](a *attributeVisitor, name string, v *S, most int) {
 	if a.mode == modeReading {

@@ -18,11 +18,18 @@ func TestEveryFieldHasAnAttribute(t *testing.T) {
 	testFieldsHaveAttributes(t, warehouseAttributes, DecodeWarehouse)
 	testFieldsHaveAttributes(t, employeeAttributes, DecodeEmployee)
 	testFieldsHaveAttributes(t, eventAttributes, DecodeEvent)
-	testFieldsHaveAttributes(t, orderItemAttributes, codec.DecodeOrderItem)
+	testFieldsHaveAttributes(t, func(a *attributeVisitor, i *commerce.LineItem) {
+		if orderItemAttributes(a, i); a.mode == modeMaximizing {
+			i.Quantity = 1 // the subtotal must not have too many digits
+		}
+	}, codec.DecodeOrderItem)
 	testFieldsHaveAttributes(t, func(a *attributeVisitor, o *commerce.Order) {
 		parts := orderWithOptionalFields{order: *o}
 		orderAttributes(a, &parts)
 		*o = parts.order
+		for i := range o.Items {
+			o.Items[i].Quantity = min(o.Items[i].Quantity, 1)
+		}
 	}, codec.DecodeOrder)
 	testFieldsHaveAttributes(t, addressAttributes, func(r Reader) (*commerce.Address, error) {
 		a, v := attributeVisitor{Reader: r}, &commerce.Address{}

@@ -23,7 +23,7 @@ func EmailClaimRecord(b *KeyBuilder, email string, id commerce.CustomerID) Recor
 }
 
 func customerAttributes(a *attributeVisitor, c *commerce.Customer) {
-	textAttribute(a, AttrCustomerID, &c.ID, commerce.MaxIDLength)
+	idAttribute(a, AttrCustomerID, &c.ID, commerce.MaxIDLength)
 	textAttribute(a, "name", &c.Name, commerce.MaxName)
 	textAttribute(a, "email", &c.Email, commerce.MaxEmail)
 	a.texts("phoneNumbers", &c.PhoneNumbers, commerce.MaxPhoneNumbers, commerce.MaxPhoneNumberLength)
@@ -43,7 +43,7 @@ func DeletedCustomerRecord(b *KeyBuilder, c commerce.DeletedCustomer) Record {
 }
 
 func deletedCustomerAttributes(a *attributeVisitor, c *commerce.DeletedCustomer) {
-	textAttribute(a, AttrCustomerID, &c.ID, commerce.MaxIDLength)
+	idAttribute(a, AttrCustomerID, &c.ID, commerce.MaxIDLength)
 	if a.mode == modeReading {
 		c.DeletedAt = a.RequiredTime("deletedAt")
 		return

@@ -3,7 +3,7 @@ package model
 import "github.com/ordergraph/ordergraph/commerce"
 
 func employeeAttributes(a *attributeVisitor, e *commerce.Employee) {
-	textAttribute(a, AttrEmployeeID, &e.ID, commerce.MaxIDLength)
+	idAttribute(a, AttrEmployeeID, &e.ID, commerce.MaxIDLength)
 	textAttribute(a, "name", &e.Name, commerce.MaxName)
 	normalizedAttribute(a, &e.Name)
 	a.texts("phoneNumbers", &e.PhoneNumbers, commerce.MaxPhoneNumbers, commerce.MaxPhoneNumberLength)

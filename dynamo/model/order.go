@@ -63,7 +63,7 @@ type orderWithOptionalFields struct {
 
 func orderAttributes(a *attributeVisitor, parts *orderWithOptionalFields) {
 	o := &parts.order
-	textAttribute(a, "orderId", &o.ID, commerce.ULIDLength)
+	idAttribute(a, "orderId", &o.ID, commerce.ULIDLength)
 	textAttribute(a, AttrCustomerID, &o.CustomerID, commerce.MaxIDLength)
 	a.currencyAttribute(&o.Total)
 	a.amount("total", &o.Total, commerce.MaxAmountDigits)
@@ -98,6 +98,9 @@ func embeddedItemAttributes(a *attributeVisitor, i *commerce.LineItem) {
 	textAttribute(a, "name", &i.Name, commerce.MaxName)
 	a.requiredNumber("qty", &i.Quantity)
 	a.amount("price", &i.UnitPrice, commerce.MaxPriceDigits)
+	if _, err := i.Subtotal(); err != nil && a.mode == modeReading {
+		a.Fail("qty", "times the price has too many digits")
+	}
 	if a.onInvalid == nil {
 		return
 	}

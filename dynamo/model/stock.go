@@ -3,7 +3,7 @@ package model
 import "github.com/ordergraph/ordergraph/commerce"
 
 func productAttributes(a *attributeVisitor, p *commerce.Product) {
-	textAttribute(a, "sku", &p.SKU, commerce.MaxIDLength)
+	idAttribute(a, "sku", &p.SKU, commerce.MaxIDLength)
 	textAttribute(a, "name", &p.Name, commerce.MaxName)
 	indexedTextAttribute(a, AttrCategory, &p.Category, commerce.MaxName, &EntityProduct, presenceLenient)
 	normalizedAttribute(a, &p.Category)
@@ -83,7 +83,7 @@ func DecodeInventoryLevel(r Reader) (*commerce.InventoryLevel, error) {
 }
 
 func warehouseAttributes(a *attributeVisitor, w *commerce.Warehouse) {
-	textAttribute(a, "warehouseId", &w.ID, commerce.MaxIDLength)
+	idAttribute(a, "warehouseId", &w.ID, commerce.MaxIDLength)
 	textAttribute(a, "name", &w.Name, commerce.MaxName)
 	a.version(&w.Version)
 }

@@ -100,8 +100,10 @@ type CreateCustomerInput struct {
 	ID *string `json:"id,omitempty"`
 	// The customer's name, which has up to 200 bytes.
 	Name string `json:"name"`
-	// The customer's email address. It has up to 254 bytes and must not contain `#`. The address must be
-	// unique. Addresses that differ only in upper and lower case count as the same address.
+	// The customer's email address. It has up to 254 bytes. It must not contain quotes, spaces, invisible
+	// characters or any of the characters `#()<>[]:;,\`, and no dot may be first, last or next to another
+	// dot. The address must be unique. Addresses that differ only in upper and lower case count as the same
+	// address.
 	Email string `json:"email"`
 	// A list of up to 10 phone numbers. Each number has up to 40 bytes.
 	PhoneNumbers []string `json:"phoneNumbers,omitempty"`
@@ -340,7 +342,8 @@ type UpdateCustomerInput struct {
 	ID string `json:"id"`
 	// The customer's new name, which has up to 200 bytes.
 	Name *string `json:"name,omitempty"`
-	// The customer's new email address. The server does not verify that the customer owns this address.
+	// The customer's new email address. The rules of `CreateCustomerInput.email` apply. The server does
+	// not verify that the customer owns this address.
 	//
 	// Access: staff, admins.
 	Email *string `json:"email,omitempty"`

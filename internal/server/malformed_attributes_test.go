@@ -1,0 +1,273 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"pgregory.net/rapid"
+
+	checks "github.com/ordergraph/ordergraph/dynamo/check"
+	"github.com/ordergraph/ordergraph/internal/embedded"
+	"github.com/ordergraph/ordergraph/internal/storetest"
+)
+
+// malformedReads select every list, with nested lists.
+func malformedReads() []string {
+	const product, employee = `sku name unitPrice { amount } available totalInventory`, `id name jobTitle hireDate warehouse { id }`
+	const order = `id status total { amount } itemCount customer { id } shippingAddress { line1 } items(first: 9) { nodes { sku quantity subtotal { amount } product { sku available } } } timeline(first: 9) { nodes { id type at } }`
+	const customer = `id name email orderCount spending { month total { amount } } accountRep { id } orders(first: 9) { nodes { ` + order + ` } }`
+	return []string{
+		`{ customers { nodes { ` + customer + ` } } }`,
+		`{ customers(namePrefix: "A") { nodes { ` + customer + ` } } }`,
+		`{ orders { nodes { ` + order + ` } } }`,
+		`{ orders { edges { node { ` + order + ` } } } }`,
+		`{ ordersByStatus(status: PENDING) { nodes { ` + order + ` } } }`,
+		`{ ordersByStatus(status: CONFIRMED) { nodes { ` + order + ` } } }`,
+		`{ products { nodes { ` + product + ` inventory(first: 9) { nodes { quantity warehouse { id } } } orderItems(first: 9) { nodes { quantity subtotal { amount } order { id } } } } } }`,
+		`{ categories { nodes { name productCount } } }`,
+		`{ products(namePrefix: "w") { nodes { ` + product + ` } } }`,
+		`{ products(category: "Electronics") { nodes { ` + product + ` } } }`,
+		`{ employees { nodes { ` + employee + ` customers(first: 9) { nodes { id name } } orders(first: 9) { nodes { ` + order + ` } } } } }`,
+		`{ warehouses { nodes { id name inventory(first: 9) { nodes { sku quantity product { ` + product + ` } } } employees(first: 9) { nodes { ` + employee + ` } } } } }`,
+		`{ orderCounts { status count } }`,
+	}
+}
+
+// nodeIDs adds the path of each record in a response: the IDs of the record and of its parents.
+func nodeIDs(value any, path string, ids map[string]bool) {
+	switch v := value.(type) {
+	case map[string]any:
+		for _, key := range []string{"id", "sku", "month", "name"} {
+			if id, ok := v[key].(string); ok {
+				path += "/" + id
+				ids[path] = true
+				break
+			}
+		}
+		for name, member := range v {
+			nodeIDs(member, path+"/"+name, ids)
+		}
+	case []any:
+		for _, element := range v {
+			nodeIDs(element, path, ids)
+		}
+	}
+}
+
+// malformedValues are values that are wrong for almost every attribute. nil removes the attribute.
+func malformedValues() []attribute {
+	return []attribute{
+		nil, &types.AttributeValueMemberNULL{Value: true}, &types.AttributeValueMemberBOOL{Value: true}, storetest.Str(""), storetest.Str("-7.25"), storetest.Str("XBT"),
+		storetest.Num("-5"), storetest.Num("1.23456"), storetest.Num("9999999999"), storetest.Num("12345678901234567890"), storetest.Num("9E+120"),
+		&types.AttributeValueMemberL{}, &types.AttributeValueMemberM{Value: map[string]attribute{}},
+	}
+}
+
+// plant replaces or removes one attribute, or one member of an attribute. It returns the name of the
+// attribute, and whether a record without it is valid.
+func plant(rt *rapid.T, record map[string]attribute) (name string, valid bool) {
+	freeTexts := []string{"name", "jobTitle", "eventId", "recipient", "line1", "line2", "city", "region", "postalCode", "note", "actor", "trackingNumber", "carrier"}
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(record)), func(name string) bool {
+		return slices.Contains([]string{"pk", "sk", "gsi1pk", "gsi1sk", "entity"}, name)
+	})
+	name = rapid.SampledFrom(names).Draw(rt, "attribute")
+	inside := map[string]attribute(nil)
+	switch v := record[name].(type) {
+	case *types.AttributeValueMemberM:
+		inside = v.Value
+	case *types.AttributeValueMemberL:
+		for _, element := range v.Value {
+			if m, ok := element.(*types.AttributeValueMemberM); ok {
+				inside = m.Value
+			}
+		}
+	}
+	if len(inside) > 0 && rapid.Bool().Draw(rt, "inside") {
+		member, valid := plant(rt, inside)
+		return name + "." + member, valid
+	}
+	value := rapid.SampledFrom(malformedValues()).Draw(rt, "value")
+	if record[name] = value; value == nil {
+		delete(record, name)
+	}
+	if value == nil {
+		return name, !slices.Contains([]string{"name", "email", "status", "total", "unitPrice", "qty", "price", "quantity", "productId", "recipient", "line1", "city", "countryCode"}, name)
+	}
+	// A check accepts any text as a name, and any version, because a version only detects concurrent
+	// changes.
+	text, isText := value.(*types.AttributeValueMemberS)
+	_, isFlag := value.(*types.AttributeValueMemberBOOL)
+	return name, isText && (text.Value != "" || name == "actor" || name == "note") && slices.Contains(freeTexts, name) || isFlag && slices.Contains([]string{"complete", "spendingComplete"}, name) || name == "version"
+}
+
+// A record with a malformed attribute causes no server error. Lists still show all other records,
+// nothing is sold at a wrong price, and a check names the record.
+func TestRecordsWithAMalformedAttribute(t *testing.T) {
+	t.Parallel()
+	dataset, _ := storetest.SampleDataset(t)
+	s := newFixture(t, embedded.New().Client(), dataset).withoutLog(t)
+	raw := storetest.RawTable{T: t, DB: s.db, Name: s.table, Store: s.store}
+	initial := raw.All()
+	keys := slices.Sorted(maps.Keys(initial))
+	baseline := map[string]map[string]bool{}
+	representations := map[string][]map[string]any{}
+	for _, query := range malformedReads() {
+		got := s.ask(t, query, nil)
+		if len(got.Errors) > 0 {
+			t.Fatalf("%s: %+v", query, got.Errors)
+		}
+		baseline[query] = idsOf(t, got.Data)
+	}
+	for _, key := range keys {
+		if pk, sk, _ := strings.Cut(key, " "); sk == "#METADATA" {
+			kind, id, _ := strings.Cut(pk, "#")
+			name := kind[:1] + strings.ToLower(kind[1:])
+			field := map[bool]string{true: "sku", false: "id"}[kind == "PRODUCT"]
+			if kind != "EMAIL" {
+				representations["entities"] = append(representations["entities"], map[string]any{"__typename": name, field: id})
+			}
+		}
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		key := rapid.SampledFrom(keys).Draw(rt, "record")
+		record := raw.Get(splitKey(key))
+		attribute, valid := plant(rt, record)
+		raw.Put(record)
+		defer restore(raw, initial)
+		what := fmt.Sprintf("%s %s in %s", key, attribute, storetest.FormatItem(record))
+
+		ask := func(query string, variables any) answer {
+			encoded, err := json.Marshal(variables)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			got := s.ask(t, query, encoded)
+			for _, e := range got.Errors {
+				if e.Extensions["code"] == "INTERNAL" || got.Status >= http.StatusInternalServerError {
+					rt.Fatalf("%s: %s returns status %d, %+v", what, query, got.Status, e)
+				}
+			}
+			return got
+		}
+		pk, sk := splitKey(key)
+		_, id, _ := strings.Cut(pk, "#")
+		parent, child, _ := strings.Cut(sk, "#")
+		own := []string{id}
+		switch parent {
+		case "ITEM", "EVENT", "WAREHOUSE", "SPENDING":
+			own = append(own, strings.Split(child, "#")[0])
+		case "ORDER", "CATEGORY":
+			own = []string{child}
+		}
+		for _, query := range malformedReads() {
+			shown := ask(query, nil)
+			got := idsOf(rt, shown.Data)
+			for path := range baseline[query] {
+				missing := !got[path] && slices.ContainsFunc(own, func(id string) bool { return !strings.Contains(path, id) })
+				if missing && !(pk == "ORDER_COUNTS" || strings.HasPrefix(pk, "PRODUCT#") && strings.Contains(path, "/product/")) {
+					rt.Fatalf("%s: %s does not show %s, but %.300s, %+v", what, query, path, shown.Data, shown.Errors)
+				}
+			}
+		}
+		entities := ask(`query ($entities: [_Any!]!) { _entities(representations: $entities) { __typename ... on Customer { name email } ... on Product { sku name unitPrice { amount } } ... on Order { status items(first: 9) { nodes { sku } } } } }`, representations)
+		var found struct {
+			Entities []any `json:"_entities"`
+		}
+		if err := json.Unmarshal(entities.Data, &found); err != nil {
+			rt.Fatal(err)
+		}
+		if missing := len(slices.DeleteFunc(found.Entities, func(e any) bool { return e != nil })); missing > 1 {
+			rt.Fatalf("%s: %d of %d entities are null, %+v", what, missing, len(representations["entities"]), entities.Errors)
+		}
+
+		sku, order := "prod_100", "" // records for the mutations
+		if strings.HasPrefix(pk, "PRODUCT#") {
+			sku = id
+		}
+		for _, o := range dataset.Orders {
+			if order == "" || strings.Contains(key, string(o.ID)) {
+				order = string(o.ID)
+			}
+		}
+		price := initial["PRODUCT#"+sku+" #METADATA"]["unitPrice"].(*types.AttributeValueMemberN).Value
+		var sold struct {
+			Payload struct {
+				Value struct{ UnitPrice, Total struct{ Amount string } }
+			}
+			Quote struct {
+				Lines []struct{ UnitPrice struct{ Amount string } }
+			}
+		}
+		decode := func(got answer) {
+			if err := json.Unmarshal(got.Data, &sold); err != nil {
+				rt.Fatal(err)
+			}
+		}
+		decode(ask(fmt.Sprintf(`{ quote(input: {items: [{sku: %q, quantity: 1}]}) { total { amount } lines { unitPrice { amount } } userErrors { code } } }`, sku), nil))
+		for _, line := range sold.Quote.Lines {
+			if !sameAmount(line.UnitPrice.Amount, price) {
+				rt.Fatalf("%s: the quote has the price %s, want %s", what, line.UnitPrice.Amount, price)
+			}
+		}
+		send := func(name, fields string, input mutationInput) answer {
+			return ask(mutation(name, fields), map[string]any{"input": input})
+		}
+		decode(send("placeOrder", "total { amount }", mutationInput{"customerId": dataset.Customers[0].ID, "items": []mutationInput{{"sku": sku, "quantity": 1}}}))
+		if total := sold.Payload.Value.Total.Amount; total != "" && !sameAmount(total, price) {
+			rt.Fatalf("%s: the product was sold for %s, want %s", what, total, price)
+		}
+		send("setOrderItem", "id", mutationInput{"orderId": order, "sku": sku, "quantity": 2})
+		send("confirmOrder", "id", mutationInput{"orderId": order})
+		incomplete := strings.HasPrefix(attribute, "shippingAddress.") && strings.HasPrefix(key, "ORDER#"+order)
+		shipped := send("shipOrder", "status", mutationInput{"orderId": order, "warehouseId": dataset.Warehouses[0].ID})
+		if incomplete && strings.Contains(string(shipped.Data), "SHIPPED") && !valid {
+			rt.Fatalf("%s: the order was shipped: %s", what, shipped.Data)
+		}
+
+		restore(raw, initial)
+		raw.Put(record)
+		named := false
+		if _, err := s.store.CheckRecords(t.Context(), checks.Options{IndexLag: checks.NoIndexLag, OnDrift: func(d checks.Drift) {
+			named = named || d.PK == pk || strings.Contains(d.Detail, id)
+		}}); err != nil || !named && !valid {
+			rt.Fatalf("%s: check does not name the record %s, %v", what, storetest.FormatItem(record), err)
+		}
+	})
+}
+
+func sameAmount(a, b string) bool {
+	return storetest.CanonicalNumber(storetest.Num(a)) == storetest.CanonicalNumber(storetest.Num(b))
+}
+
+func splitKey(key string) (pk, sk string) {
+	pk, sk, _ = strings.Cut(key, " ")
+	return pk, sk
+}
+
+// restore gives a table the records that it had at the beginning.
+func restore(raw storetest.RawTable, initial map[string]storetest.Item) {
+	current := raw.All()
+	for _, key := range storetest.DifferingKeys(initial, current) {
+		if record, ok := initial[key]; ok {
+			raw.Put(record)
+		} else {
+			raw.Delete(splitKey(key))
+		}
+	}
+}
+
+func idsOf(t rapid.TB, data json.RawMessage) map[string]bool {
+	var value any
+	if err := json.Unmarshal(data, &value); err != nil {
+		t.Fatal(err)
+	}
+	ids := map[string]bool{}
+	nodeIDs(value, "", ids)
+	return ids
+}
