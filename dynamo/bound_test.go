@@ -68,6 +68,14 @@ func TestRecordSizesStayWithinBounds(t *testing.T) {
 		must(err)
 	}
 
+	// Only check writes the record of a deletion.
+	_, err = db.PutItem(ctx, &dynamodb.PutItemInput{TableName: &table, Item: map[string]types.AttributeValue{
+		"pk": &types.AttributeValueMemberS{Value: "CUSTOMER#" + id(1)}, "sk": &types.AttributeValueMemberS{Value: "DELETED"},
+		"entity": &types.AttributeValueMemberS{Value: "deletedCustomer"}, "customerId": &types.AttributeValueMemberS{Value: id(1)},
+		"deletedAt": &types.AttributeValueMemberS{Value: "2026-01-02T03:04:05.000Z"},
+	}})
+	must(err)
+
 	bounds := dynamo.NewCostBounds(1)
 	largest := map[string]int{}
 	pages := dynamodb.NewScanPaginator(db, &dynamodb.ScanInput{TableName: &table})

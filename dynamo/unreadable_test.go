@@ -290,6 +290,8 @@ func TestReadableAttributesAreChecked(t *testing.T) {
 		value types.AttributeValue
 		// lacks maps records to an attribute that they lack after the repair.
 		lacks map[string]string
+		// restore is whether the repair restores missing customers.
+		restore bool
 	}{
 		{name: "order", found: "index-keys 1, order-total 2, timeline 1, unreadable 2", value: address,
 			keeps: map[string]string{order + " " + own: "shippingAddress", "CUSTOMER#c1 " + order: "shippingAddress"},
@@ -329,7 +331,7 @@ func TestReadableAttributesAreChecked(t *testing.T) {
 			damage: func(r storetest.RawTable) {
 				r.Set("CUSTOMER#c1", own, storetest.Item{"accountRepId": storetest.Num("17"), "orderCount": storetest.Num("9")})
 			}},
-		{name: "customer with only an edge left", found: "customer-missing 1, unreadable 1", value: storetest.Str("2, 3"),
+		{name: "customer with only an edge left", found: "customer-missing 1, unreadable 1", value: storetest.Str("2, 3"), restore: true,
 			keeps: map[string]string{"CUSTOMER#c1 " + own: "phoneNumbers", "CUSTOMER#c1 REP": "phoneNumbers"},
 			damage: func(r storetest.RawTable) {
 				r.Set("CUSTOMER#c1", "REP", storetest.Item{"phoneNumbers": storetest.Str("2, 3")})
@@ -369,10 +371,10 @@ func TestReadableAttributesAreChecked(t *testing.T) {
 				}
 				r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 3), dynamo.Options{})
 				c.damage(r)
-				if drifts, _ := r.Check(check.Options{}); storetest.FormatDriftCounts(drifts) != c.found {
+				if drifts, _ := r.Check(check.Options{Restore: c.restore}); storetest.FormatDriftCounts(drifts) != c.found {
 					t.Errorf("found %s, want %s\n%+v", storetest.FormatDriftCounts(drifts), c.found, drifts)
 				}
-				if drifts, summary := r.Check(check.Options{Repair: true}); summary.UnrepairedCount() != len(c.keeps) || summary.ByHand != len(c.keeps) {
+				if drifts, summary := r.Check(check.Options{Repair: true, Restore: c.restore}); summary.UnrepairedCount() != len(c.keeps) || summary.ByHand != len(c.keeps) {
 					t.Errorf("the repair left %d, want %d\n%+v", summary.UnrepairedCount(), len(c.keeps), drifts)
 				}
 				for k, name := range c.keeps {
