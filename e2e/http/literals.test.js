@@ -126,8 +126,8 @@ test('each literal of each scalar is valid or invalid as in graphql-js', async (
     ID: (v) => `{ customer(id: ${v}) @skip(if: true) { __typename } }`,
     Date: (v) => `{ employees(hired: {from: ${v}}) @skip(if: true) { __typename } }`,
     DateTime: (v) => `{ orders(placed: {from: ${v}}) @skip(if: true) { __typename } }`,
-    Decimal: (v) => `mutation { updateProduct(input: {sku: "x", unitPrice: {amount: ${v}}}) @skip(if: true) { __typename } }`,
-    CurrencyCode: (v) => `mutation { updateProduct(input: {sku: "x", unitPrice: {amount: "30", currencyCode: ${v}}}) @skip(if: true) { __typename } }`,
+    Decimal: (v) => `mutation { updateProduct(input: {sku: "prod_100", unitPrice: {amount: ${v}}}) @skip(if: true) { __typename } }`,
+    CurrencyCode: (v) => `mutation { updateProduct(input: {sku: "prod_100", unitPrice: {amount: "30", currencyCode: ${v}}}) @skip(if: true) { __typename } }`,
   }
   const scalars = Object.values(schema.getTypeMap()).filter((t) => t.parseLiteral && !isEnumType(t) && t.name !== '_Any').map((t) => t.name)
   assert.deepEqual(Object.keys(positions).sort(), scalars.sort())
