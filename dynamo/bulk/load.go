@@ -38,11 +38,50 @@ func (t Transfers) Load(ctx context.Context, dataset commerce.Dataset) (int, err
 	if err := categories.add(ctx, dataset); err != nil {
 		return 0, err
 	}
+	last, err := t.lastEvents(ctx, dataset)
+	if err != nil {
+		return 0, err
+	}
+	records = append(records, last...)
 	if err := t.putAll(ctx, records); err != nil {
 		return len(records), err
 	}
 	n, err := t.writeCounts(ctx, &counts, categories, lists)
 	return len(records) + n, err
+}
+
+// lastEvents returns the records with the last events of the dataset's customers. It omits customers
+// whose stored last event is at least as new.
+//
+// Errors: table.ErrUnavailable, table.ErrNoTable, table.ErrAccessDenied.
+func (t Transfers) lastEvents(ctx context.Context, dataset commerce.Dataset) ([]model.Record, error) {
+	last := map[commerce.CustomerID]commerce.Event{}
+	for _, o := range dataset.Orders {
+		for _, e := range o.Events {
+			if t.table.EventPosition(e.ID) > last[o.CustomerID].ID {
+				last[o.CustomerID] = e
+			}
+		}
+	}
+	var customers []commerce.CustomerID
+	var keys []model.Keys
+	b := t.table.KeyBuilder()
+	for _, c := range dataset.Customers {
+		if _, ok := last[c.ID]; ok {
+			customers, keys = append(customers, c.ID), append(keys, model.LastEvent.Key(b, c.ID))
+		}
+	}
+	stored, err := t.table.Consistent().GetMany(ctx, &model.LastEvent.AccessPattern, keys)
+	if err != nil {
+		return nil, err
+	}
+	var records []model.Record
+	for i, id := range customers {
+		if model.LastEventID(stored[i].Record) < last[id].ID {
+			records = append(records, model.LastEventRecord(b, id, last[id]))
+		}
+	}
+	return records, b.Err
 }
 
 // writeCounts writes the order counts and category records that result from the loaded records. It

@@ -174,7 +174,7 @@ func damages() []damage {
 			r.Set(order(1), own, storetest.Item{"updatedAt": storetest.Str("2025-12-31T00:00:00.000Z")})
 			r.Set("CUSTOMER#c2", order(1), storetest.Item{"updatedAt": storetest.Str("2025-12-31T00:00:00.000Z")})
 		}},
-		{name: "event of a clock ahead", found: "timeline 1, updated-at 1", changes: true, do: func(r storetest.RawTable) {
+		{name: "event of a clock ahead", found: "last-event 1, timeline 1, updated-at 1", changes: true, do: func(r storetest.RawTable) {
 			rec := r.Get(order(0), "EVENT#"+storetest.ULIDAt(storetest.FirstOrderTime(), 1))
 			ahead := time.Now().Add(time.Hour)
 			id := storetest.ULIDAt(ahead, 1)
