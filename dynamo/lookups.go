@@ -70,3 +70,20 @@ func ReadRecord[K comparable, V any](ctx context.Context, s *Store, p *model.Loo
 	}
 	return p.Decode(&s.table.Codec, r)
 }
+
+// CustomerExists reports whether the table contains a customer's record, and no record which states
+// that the customer was deleted. A record that cannot be decoded counts as existing.
+//
+// Errors: table.ErrUnavailable, table.ErrNoTable and table.ErrAccessDenied.
+func (s *Store) CustomerExists(ctx context.Context, id commerce.CustomerID) (bool, error) {
+	b := s.table.KeyBuilder()
+	k := model.CustomerByID.Key(b, id)
+	if b.Err != nil {
+		return false, nil // no record can have a key with this ID
+	}
+	records, err := s.table.GetMany(ctx, &model.CustomerByID.AccessPattern, []model.Keys{k, model.DeletedCustomerKey(id)})
+	if err != nil {
+		return false, err
+	}
+	return !records[0].Absent() && records[1].Absent(), nil
+}

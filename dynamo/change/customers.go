@@ -46,6 +46,13 @@ func (m Mutations) CreateCustomer(ctx context.Context, caller Caller, cmd commer
 				c.writeCopy(nil, r, nil)
 			}
 		}
+		if cmd.ID != "" { // a deleted customer's orders remain, so its ID cannot be used again
+			deletion := model.DeletedCustomerKey(id)
+			if _, deleted := c.knownRecord(deletion); deleted {
+				refusals = append(refusals, commerce.NewAlreadyExists("record of the deleted customer", id, "id"))
+			}
+			c.addConditionCheck(deletion, table.RecordNotExists)
+		}
 		if cmd.AccountRepID != "" {
 			rep := model.EmployeeByID.Key(&c.KeyBuilder, cmd.AccountRepID)
 			if c.knownMissing(rep) {

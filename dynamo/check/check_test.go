@@ -174,7 +174,10 @@ func damages() []damage {
 			r.Set(order(1), own, storetest.Item{"updatedAt": storetest.Str("2025-12-31T00:00:00.000Z")})
 			r.Set("CUSTOMER#c2", order(1), storetest.Item{"updatedAt": storetest.Str("2025-12-31T00:00:00.000Z")})
 		}},
-		{name: "event of a clock ahead", found: "last-event 1, timeline 1, updated-at 1", changes: true, do: func(r storetest.RawTable) {
+		{name: "order whose record lacks the version", found: "order-records-differ 1", do: func(r storetest.RawTable) {
+			r.Set(order(0), "#METADATA", storetest.Item{"version": nil})
+		}},
+		{name: "event of a clock ahead", found: "timeline 1, updated-at 1", changes: true, do: func(r storetest.RawTable) {
 			rec := r.Get(order(0), "EVENT#"+storetest.ULIDAt(storetest.FirstOrderTime(), 1))
 			ahead := time.Now().Add(time.Hour)
 			id := storetest.ULIDAt(ahead, 1)
@@ -366,6 +369,7 @@ func TestDamagesAreFoundAndRepaired(t *testing.T) {
 					products = 30
 				}
 				r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, products), dynamo.Options{})
+				r.Delete("CUSTOMER#c1", "LAST_EVENT") // as in tables of older versions
 				healthy := r.All()
 				d.do(r)
 				damaged := r.All()

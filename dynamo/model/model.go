@@ -218,7 +218,7 @@ type WritePattern struct {
 // order too large to embed its line items, the transaction writes one record per line item.
 var (
 	WriteCreateCustomer = WritePattern{ID: "WP1", Mutation: "createCustomer",
-		Writes: entities(EntityCustomer, EntityEmailClaim), OptionalWrites: entities(EntityIdempotency, EntityEmployee)}.withEdges(&EntityCustomer)
+		Writes: entities(EntityCustomer, EntityEmailClaim), OptionalWrites: entities(EntityIdempotency, EntityDeletedCustomer, EntityEmployee)}.withEdges(&EntityCustomer)
 	WriteUpdateCustomer = WritePattern{ID: "WP2", Mutation: "updateCustomer",
 		Writes: entities(EntityCustomer), OptionalWrites: entities(EntityEmailClaim, EntityEmailClaim), Reads: entities(EntityCustomer)}.withEdges(&EntityCustomer)
 	WriteAssignAccountRep = WritePattern{ID: "WP3", Mutation: "assignAccountRep",

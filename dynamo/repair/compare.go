@@ -111,8 +111,10 @@ func presenceCheckedAttributes(e *model.Entity) []string {
 // attribute.
 func isOptional(c commerce.Currency, e *model.Entity, name string, want model.Record) bool {
 	switch name {
-	case "entity", model.AttrVersion, "updatedAt", "itemCount", "items":
+	case "entity", "itemCount", "items":
 		return true
+	case "updatedAt": // readers then use createdAt
+		return want["createdAt"] == nil || sameTime(want["updatedAt"], want["createdAt"])
 	case "currency":
 		return model.EqualsText(want[name], string(c))
 	case "createdAt":

@@ -2,12 +2,8 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
-	"github.com/ordergraph/ordergraph/commerce"
-	"github.com/ordergraph/ordergraph/dynamo"
-	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/auth"
 	"github.com/ordergraph/ordergraph/internal/config"
@@ -38,9 +34,7 @@ func configureAuth(ctx context.Context, cfg config.Config, opts *server.Options,
 	jwt := cfg.JWT
 	jwt.RefreshOnUse = opts.Graph.Feed == nil // a server without a change feed runs in AWS Lambda
 	jwt.Log, jwt.Verifications, jwt.AfterFunc = opts.Log, opts.Admission[admission.PoolTokenVerifications], env.AfterFunc
-	jwt.CustomerExists = func(ctx context.Context, id commerce.CustomerID) (bool, error) {
-		return customerExists(ctx, opts.Graph.Store, id)
-	}
+	jwt.CustomerExists = opts.Graph.Store.CustomerExists
 	tokens, err := auth.New(ctx, jwt)
 	if err != nil {
 		return fmt.Errorf("ORDERGRAPH_JWT_JWKS: %w", err)
@@ -63,14 +57,4 @@ func watchSecrets(ctx context.Context, cfg config.Config, opts server.Options, e
 			},
 		},
 	})
-}
-
-// customerExists reports whether the table contains a record of a customer. A record that cannot be
-// decoded counts as existing.
-func customerExists(ctx context.Context, store *dynamo.Store, id commerce.CustomerID) (bool, error) {
-	found, err := dynamo.ReadRecords(ctx, store, model.CustomerByID, []commerce.CustomerID{id})
-	if err != nil {
-		return false, err
-	}
-	return !errors.Is(found[0].Err, commerce.ErrNotFound), nil
 }

@@ -3,7 +3,6 @@ package server_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -19,7 +18,6 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/check"
-	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/auth"
 	"github.com/ordergraph/ordergraph/internal/authtest"
@@ -61,10 +59,7 @@ func newAuthenticatedServer(t testing.TB, store *dynamo.Store, opts server.Optio
 	t.Cleanup(stop)
 	against := auth.Options{
 		JWKS: issuer.URL, Issuer: authtest.Issuer, Audience: authtest.Audience, Leeway: time.Minute, RoleClaim: "role", CustomerClaim: "customer_id",
-		CustomerExists: func(ctx context.Context, id commerce.CustomerID) (bool, error) {
-			found, err := dynamo.ReadRecords(ctx, store, model.CustomerByID, []commerce.CustomerID{id})
-			return err == nil && !errors.Is(found[0].Err, commerce.ErrNotFound), err
-		},
+		CustomerExists: store.CustomerExists,
 		Log: slog.New(slog.DiscardHandler), Now: g.clock.Now, AfterFunc: g.clock.AfterFunc,
 	}
 	for _, change := range changes {
@@ -405,6 +400,8 @@ func TestTokensOfDeletedCustomers(t *testing.T) {
 	for _, restored := range []bool{false, true} {
 		if restored {
 			storetest.LoadDataset(t, store, commerce.Dataset{Customers: dataset.Customers[:1]})
+			g.clock.Advance(time.Hour)
+			checkRefused(t, request(), "after an import of the old record", true)
 		}
 		summary, err := store.CheckRecords(context.Background(), check.Options{Repair: true, IndexLag: check.NoIndexLag})
 		if err != nil || summary.UnrepairedCount() > 0 || len(summary.Repaired) == 0 {
@@ -419,6 +416,7 @@ func TestTokensOfDeletedCustomers(t *testing.T) {
 	for _, c := range []struct{ query, want string }{
 		{`{ customer(id: "cust_01") { id } customerByEmail(email: "alice@example.com") { id } customers(namePrefix: "Alice") { nodes { id } } }`, `"customer":null,"customerByEmail":null,"customers":{"nodes":[]}`},
 		{`mutation { createCustomer(input: {id: "alice", name: "Alice", email: "alice@example.com"}) { userErrors { message } } }`, `"userErrors":[]`},
+		{`mutation { createCustomer(input: {id: "cust_01", name: "Bob", email: "bob@example.net"}) { customer { id } userErrors { code field } } }`, `{"customer":null,"userErrors":[{"code":"ALREADY_EXISTS","field":["input","id"]}]}`},
 		{`{ customerByEmail(email: "alice@example.com") { id } order(id: "01HVMK3P2Q0000000000000001") { status customer { id } } }`, `"customerByEmail":{"id":"alice"},"order":{"status":"DELIVERED","customer":null}`},
 	} {
 		if got := staff(c.query); !strings.Contains(got, c.want) {

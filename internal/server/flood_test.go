@@ -306,7 +306,6 @@ func TestUnpaidRequestsEndTheConnection(t *testing.T) {
 	for name, request := range map[string]string{
 		"no token":         "GET /graphql HTTP/1.1\r\nHost: localhost\r\n\r\n",
 		"an invalid token": "POST /graphql HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}",
-		"a missing page":   "GET /missing HTTP/1.1\r\nHost: localhost\r\n\r\n",
 		"a preflight":      "OPTIONS /graphql HTTP/1.1\r\nHost: localhost\r\n\r\n",
 		"another method":   "DELETE /graphql HTTP/1.1\r\nHost: localhost\r\n\r\n",
 		"an upgrade":       "GET /graphql HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",

@@ -74,7 +74,7 @@ func costs() []writeCost {
 	return []writeCost{
 		{mutation: "createCustomer", variant: "no account rep", input: unpreparedInput(mutationInput{"name": "Cleo", "email": "cleo@example.com"})},
 		{mutation: "createCustomer", variant: "account rep", usual: true, input: unpreparedInput(mutationInput{"name": "Cleo", "email": "cleo@example.com", "accountRepId": "rita"})},
-		{mutation: "createCustomer", variant: "account rep, idempotency key", input: unpreparedInput(mutationInput{"name": "Cleo", "email": "cleo@example.com", "accountRepId": "rita", "idempotencyKey": "k"})},
+		{mutation: "createCustomer", variant: "id, account rep, idempotency key", input: unpreparedInput(mutationInput{"id": "cleo", "name": "Cleo", "email": "cleo@example.com", "accountRepId": "rita", "idempotencyKey": "k"})},
 		{mutation: "createCustomer", variant: "id and e-mail address taken: refused", writesNothing: true, input: unpreparedInput(mutationInput{"id": "ann", "name": "Cleo", "email": "bob@example.com"})},
 		{mutation: "updateCustomer", variant: "name, no account rep", input: unpreparedInput(mutationInput{"id": "bob", "name": "Bobby"})},
 		{mutation: "updateCustomer", variant: "name, account rep", usual: true, input: unpreparedInput(mutationInput{"id": "ann", "name": "Anne"})},
