@@ -91,9 +91,34 @@ func replay[V any](ctx context.Context, c *change, i *idempotency, decode result
 		r.Fail("result", "is missing or not a map")
 		return first, true, r.Err()
 	}
-	first, err = decode(model.Reader{Record: result.Value})
+	if first, err = decode(model.Reader{Record: result.Value}); err != nil {
+		return first, true, err
+	}
+	if order, ok := any(first).(*commerce.Order); ok {
+		if err := c.checkStillOwned(ctx, order.ID); err != nil {
+			var none V
+			return none, true, err
+		}
+	}
 	c.table.Stats().CountReplay()
-	return first, true, err
+	return first, true, nil
+}
+
+// checkStillOwned returns commerce.NotFound if the caller may no longer access an order, because
+// other software has assigned it to another customer since the first execution of the mutation.
+func (c *change) checkStillOwned(ctx context.Context, id commerce.OrderID) error {
+	if c.caller.Customer == "" {
+		return nil
+	}
+	var b model.KeyBuilder
+	records, err := c.read(ctx, model.OrderByID.Key(&b, id))
+	if err != nil {
+		return err
+	}
+	if b.Err != nil || !c.caller.canAccess(commerce.CustomerID(model.TextOf(records[0], model.AttrCustomerID))) {
+		return commerce.NewNotFound("order", id)
+	}
+	return nil
 }
 
 // readIdempotencyRecord reads an idempotency record with TransactGetItems. GetItem could miss the

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -115,5 +116,31 @@ func TestACopyThatWasLeftBehindIsNoRightToChangeTheOrder(t *testing.T) {
 	answer = g.guarded.ask(t, g.guarded.token(t, customerClaims("cust_001")), cancel)
 	if !strings.Contains(answer, "SECRET") {
 		t.Errorf("the order's customer gets %s, want the shipping address", answer)
+	}
+}
+
+// A customer repeats a mutation with an idempotency key after other software has given the order to
+// another customer. The response does not show what the new customer does with the order.
+func TestARepeatedMutationDoesNotShowAnOrderThatIsGivenAway(t *testing.T) {
+	g := newMovedOrders(t)
+	token := g.guarded.token(t, customerClaims("cust_01"))
+	place := `mutation { placeOrder(input: {customerId: "cust_01", items: [{sku: "prod_100", quantity: 1}], idempotencyKey: "k"}) { order { id timeline { nodes { note type } } } userErrors { code } } }`
+	first := g.guarded.ask(t, token, place)
+	if again := g.guarded.ask(t, token, place); !strings.Contains(again, `"PLACED"`) {
+		t.Fatalf("the responses are %s and %s", first, again)
+	}
+	var answer struct {
+		Data struct {
+			PlaceOrder struct {
+				Order struct{ ID commerce.OrderID }
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(first), &answer); err != nil {
+		t.Fatal(err)
+	}
+	g.move(answer.Data.PlaceOrder.Order.ID, "cust_01", "cust_001", false)
+	if got := g.guarded.ask(t, token, place); !strings.Contains(got, `"order":null,"userErrors":[{"code":"NOT_FOUND"}]`) {
+		t.Errorf("the former customer gets %s, want NOT_FOUND", got)
 	}
 }
