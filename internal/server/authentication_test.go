@@ -60,7 +60,7 @@ func newAuthenticatedServer(t testing.TB, store *dynamo.Store, opts server.Optio
 	against := auth.Options{
 		JWKS: issuer.URL, Issuer: authtest.Issuer, Audience: authtest.Audience, Leeway: time.Minute, RoleClaim: "role", CustomerClaim: "customer_id",
 		CustomerExists: store.CustomerExists,
-		Log: slog.New(slog.DiscardHandler), Now: g.clock.Now, AfterFunc: g.clock.AfterFunc,
+		Log:            slog.New(slog.DiscardHandler), Now: g.clock.Now, AfterFunc: g.clock.AfterFunc,
 	}
 	for _, change := range changes {
 		change(&against)
