@@ -406,6 +406,47 @@ func TestMissedEventCosts(t *testing.T) {
 	}
 }
 
+// A client that resumes again and again cannot read more missed events than its points pay for.
+func TestResumingIsRateLimited(t *testing.T) {
+	db := storetest.Engines()[0].Client(t)
+	store, clock := storetest.SampleStore(t, db), &manualClock{}
+	const burst, restore, seconds = 100, 10, 200
+	e := NewExecutor(Options{
+		Store: store, Feed: storetest.OpenFeed(t, db, store, feed.Options{}), Cursors: paging.NewCursorSigner([]byte("a key for tests")), Rates: clock.rates(burst, restore),
+		Report: func(_ context.Context, err error) { t.Error(err) },
+	})
+	var first *commerce.Order
+	for range 5 {
+		order, err := store.PlaceOrder(t.Context(), change.Caller{Name: "tester"}, commerce.OrderRequest{CustomerID: "cust_01", Lines: []commerce.OrderLine{{SKU: "prod_100", Quantity: 1}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == nil {
+			first = order
+		}
+	}
+	timeline, err := dynamo.ReadPage(t.Context(), store, model.Timeline, dynamo.ListRequest{PartitionValue: string(first.ID), Page: dynamo.PageRequest{Limit: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const cost = 2 + 5*operation.ListCost // the update, its ID, and the timelines of five orders
+	resumes := 0
+	for range seconds {
+		stream, result := e.Start(t.Context(), Request{Query: fmt.Sprintf(`subscription { customerOrders(customerId: "cust_01", after: %q) { id } }`, timeline.Items[0].ID)})
+		switch {
+		case stream != nil:
+			resumes++
+			stream.Close()
+		case result.Outcome != RateLimited || costExtension(t, result).Available < 0 || result.RetryAfter > burst/restore*time.Second:
+			t.Fatalf("outcome %d, %v", result.Outcome, result.Errors)
+		}
+		clock.forward(time.Second)
+	}
+	if most := (burst+restore*seconds)/cost + 1; resumes > most || resumes < most-2 {
+		t.Errorf("the client has resumed %d times in %d s, want about %d", resumes, seconds, most)
+	}
+}
+
 // Anonymous callers with any number of addresses do not evict the buckets of authenticated callers.
 // A new bucket would be full.
 func TestAnonymousCallersEvictNoBuckets(t *testing.T) {

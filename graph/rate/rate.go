@@ -42,9 +42,13 @@ func (o *Options) SettingDefinitions() []setting.Setting {
 }
 
 // maxBuckets is the maximum number of buckets. Each bucket takes about 100 bytes. If there are too
-// many buckets, the least recently used one is dropped. Its principal then starts again with a full
-// bucket.
+// many buckets, the least recently used one that is not in debt is dropped. Its principal then
+// starts again with a full bucket.
 const maxBuckets = 1 << 16
+
+// maxDebtorsPassed is the maximum number of buckets in debt that are kept when a bucket is dropped.
+// It limits how long a new principal's request takes if very many principals are in debt.
+const maxDebtorsPassed = 1000
 
 // unitsPerPoint is the number of units in one point: a unit is a billionth of a point. A bucket
 // that regains n points per second regains exactly n units per nanosecond.
@@ -60,8 +64,9 @@ type Limiter struct {
 
 // bucket is the token bucket of one principal.
 type bucket struct {
-	// balance is the number of units in the bucket at the time updatedAt. It is never negative and
-	// never exceeds the capacity.
+	// balance is the number of units in the bucket at the time updatedAt. It never exceeds the
+	// capacity. If it is negative, the principal is in debt for work that Deduct has charged
+	// afterwards. The debt never exceeds the capacity either.
 	balance int64
 	// messages is the number of units that Pace can take at the time updatedAt, if balance is not
 	// lower. It never exceeds Limiter.messageCapacity.
@@ -108,6 +113,7 @@ func (r *Limiter) withBucket(principal string, do func(*bucket)) {
 	b, ok := r.buckets.Get(principal)
 	if !ok {
 		b = &bucket{balance: r.capacity(), messages: r.messageCapacity(), updatedAt: now}
+		r.keepDebtors(now)
 		r.buckets.Add(principal, b)
 	}
 	if since := now.Sub(b.updatedAt); since > 0 { // since is negative if the clock was set back
@@ -115,6 +121,21 @@ func (r *Limiter) withBucket(principal string, do func(*bucket)) {
 		b.updatedAt = now
 	}
 	do(b)
+}
+
+// keepDebtors makes sure that the next bucket to be dropped is not in debt. Otherwise, a principal
+// could get rid of a debt by waiting until its bucket is dropped.
+func (r *Limiter) keepDebtors(now time.Time) {
+	if r.buckets.Len() < maxBuckets {
+		return
+	}
+	for range maxDebtorsPassed {
+		principal, b, _ := r.buckets.GetOldest()
+		if r.restored(b.balance, r.capacity(), now.Sub(b.updatedAt)) >= 0 {
+			return
+		}
+		r.buckets.Get(principal) // makes it the most recently used bucket
+	}
 }
 
 // restored returns a number of units after the bucket has regained units for some time.
@@ -157,10 +178,14 @@ func (r *Limiter) Take(principal string, points, paid int) (wait time.Duration, 
 }
 
 // Deduct takes points for work that has already been done without a reservation. If the bucket has
-// too few points, its balance becomes 0.
+// too few points, the principal is in debt, up to the capacity of the bucket. Take, Wait and Pace
+// take no points until the debt is repaid.
 func (r *Limiter) Deduct(principal string, points int) {
 	if r != nil && points > 0 {
-		r.withBucket(principal, func(b *bucket) { b.balance = max(0, b.balance-int64(points)*unitsPerPoint) })
+		r.withBucket(principal, func(b *bucket) {
+			// More than twice the capacity would only exceed the maximum debt.
+			b.balance = max(-r.capacity(), b.balance-min(int64(points), 2*int64(r.Burst))*unitsPerPoint)
+		})
 	}
 }
 
@@ -181,8 +206,9 @@ func (r *Limiter) waitSemaphore(principal string, field func(*bucket) *chan stru
 	return turn
 }
 
-// Available returns the number of points in a principal's bucket, rounded down.
+// Available returns the number of points in a principal's bucket, rounded down. If the principal is
+// in debt, the number is 0.
 func (r *Limiter) Available(principal string) (points int) {
-	r.withBucket(principal, func(b *bucket) { points = int(b.balance / unitsPerPoint) })
+	r.withBucket(principal, func(b *bucket) { points = int(max(0, b.balance) / unitsPerPoint) })
 	return points
 }

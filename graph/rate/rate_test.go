@@ -91,10 +91,17 @@ func TestBucketsAgreeWithFractions(t *testing.T) {
 		for range rapid.IntRange(1, 30).Draw(rt, "steps") {
 			principal := fmt.Sprint("p", rapid.IntRange(0, 2).Draw(rt, "principal"))
 			points := rapid.IntRange(0, burst).Draw(rt, "points")
-			switch rapid.IntRange(0, 3).Draw(rt, "step") {
+			switch rapid.IntRange(0, 4).Draw(rt, "step") {
 			case 0:
 				forward(time.Duration(rapid.Int64Range(0, int64(time.Duration(burst)*time.Second)/int64(restore)+1).Draw(rt, "time")))
 			case 1:
+				deducted := points * rapid.IntRange(1, 3).Draw(rt, "factor") // up to more than the maximum debt
+				r.Deduct(principal, deducted)
+				b, most := of(principal), new(big.Rat).Neg(full)
+				if b.left = new(big.Rat).Sub(b.left, new(big.Rat).SetInt64(int64(deducted))); b.left.Cmp(most) < 0 {
+					b.left = most
+				}
+			case 2:
 				r.refund(principal, points)
 				b := of(principal)
 				if b.left = new(big.Rat).Add(b.left, new(big.Rat).SetInt64(int64(points))); b.left.Cmp(full) > 0 {
@@ -114,7 +121,7 @@ func TestBucketsAgreeWithFractions(t *testing.T) {
 				}
 			}
 			left := of(principal).left
-			if got, want := r.Available(principal), int(new(big.Int).Quo(left.Num(), left.Denom()).Int64()); got != want || got < 0 || got > burst {
+			if got, want := r.Available(principal), max(0, int(new(big.Int).Quo(left.Num(), left.Denom()).Int64())); got != want || got < 0 || got > burst {
 				rt.Fatalf("%d points are available, want %d, and at most %d", got, want, burst)
 			}
 		}
@@ -186,6 +193,31 @@ func TestBucketsAreBounded(t *testing.T) {
 	}
 	if left := r.Available(fmt.Sprint(maxBuckets - 1)); left != 0 {
 		t.Errorf("the last principal has %d points", left)
+	}
+}
+
+// A bucket in debt is not dropped, so that its principal cannot get rid of the debt. If too many
+// buckets are in debt, their number is still bounded.
+func TestDebtsAreKept(t *testing.T) {
+	var clock manualClock
+	r := NewLimiter(clock.options(10, 1))
+	r.Deduct("debtor", 15)
+	r.Deduct("repaid", 11)
+	clock.advance(time.Second)
+	for i := range maxBuckets {
+		r.Take(fmt.Sprint(i), 10, 0)
+	}
+	if wait, ok := r.Take("debtor", 1, 0); ok || wait != 5*time.Second {
+		t.Errorf("the debtor's point is taken: %v, wait %v, want a wait of 5s", ok, wait)
+	}
+	if left := r.Available("repaid"); left != 10 {
+		t.Errorf("the principal that has repaid its debt has %d points, want a new bucket", left)
+	}
+	for i := range maxBuckets + 10 {
+		r.Deduct(fmt.Sprint("debtor", i), 20)
+	}
+	if n := r.buckets.Len(); n != maxBuckets {
+		t.Errorf("%d buckets", n)
 	}
 }
 
@@ -274,7 +306,7 @@ func TestPace(t *testing.T) {
 	if got := r.Available("a"); got != 0 {
 		t.Errorf("%d points are left", got)
 	}
-	pace(10, time.Second+50*time.Millisecond)
+	pace(10, time.Second+50*time.Second+50*time.Millisecond) // the debt is repaid first
 	ended, end := context.WithCancel(t.Context())
 	end()
 	if err := r.Pace(ended, "a", 10); !errors.Is(err, context.Canceled) {
