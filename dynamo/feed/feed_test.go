@@ -43,7 +43,6 @@ type fixture struct {
 //
 // The customers have order counts, so no transaction fails because their last event is missing.
 // After a cancelled transaction, DynamoDB Local reports that records of a new stream were trimmed.
-// AWS does not.
 func newFixture(t testing.TB, db *dynamodb.Client, opts feed.Options) *fixture {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), guard)
