@@ -217,6 +217,22 @@ func TestFramesBeforeInit(t *testing.T) {
 	}
 }
 
+// A socket without connection_init is closed soon after the close frame, even if the client does not
+// respond to it.
+func TestInitTimeoutClosesTheConnection(t *testing.T) {
+	t.Parallel()
+	l := newLive(t, server.Options{Limits: server.Limits{InitTime: 50 * time.Millisecond}})
+	s := l.dialFrames(t, "")
+	if _, first, _ := s.readUntil(func(first byte, _ string) bool { return first == closeFrame }); first != closeFrame {
+		t.Fatalf("the first byte is %x, want a close frame", first)
+	}
+	closing := time.Now()
+	_, _, _ = s.readUntil(func(byte, string) bool { return false })
+	if took := time.Since(closing); took > 3*time.Second { // usually 250 ms
+		t.Errorf("the connection was closed %v after the close frame", took)
+	}
+}
+
 // Clients without a token can use up the sockets of their address. A client at the same address
 // can still open a socket with a token in the upgrade request.
 func TestTokenInTheUpgrade(t *testing.T) {

@@ -57,8 +57,12 @@ const (
 // This is necessary because web pages cannot set headers when they open a WebSocket.
 var initPayloadHeaders = [...]string{"Authorization", ExplainHeader}
 
-// closeTimeout is how long the server waits for the client's close frame.
-const closeTimeout = 5 * time.Second
+// closeTimeout is how long the server waits for the client's close frame. Before connection_ack, it
+// waits only unacknowledgedCloseTimeout, because the socket uses capacity until it is closed.
+const (
+	closeTimeout               = 5 * time.Second
+	unacknowledgedCloseTimeout = 250 * time.Millisecond
+)
 
 // isWebSocketUpgrade reports whether a request has the header Upgrade: websocket. websocket.Accept
 // later checks the other headers of the upgrade.
@@ -287,16 +291,20 @@ func (s *socket) recoverPanic() {
 	}
 }
 
-// close closes the socket and waits up to closeTimeout for the client's close frame. Only the first
-// call of close or abort has an effect. close always returns false, so that a message handler can
-// return its result.
+// close closes the socket. It waits up to closeTimeout or unacknowledgedCloseTimeout for the client's
+// close frame. Only the first call of close or abort has an effect. close always returns false, so
+// that a message handler can return its result.
 func (s *socket) close(code websocket.StatusCode, reason string) bool {
 	s.closeOnce.Do(func() {
 		s.handler.log.DebugContext(s.ctx, "a socket is closed", "code", int(code), "reason", reason, "requestId", requestID(s.ctx))
 		s.cancel()
 		// If a message is arriving, conn.Close first reads the rest of the message. The deadline limits
 		// how long conn.Close reads.
-		_ = s.netConn.SetReadDeadline(time.Now().Add(closeTimeout))
+		timeout := closeTimeout
+		if !s.acknowledged.Load() {
+			timeout = unacknowledgedCloseTimeout
+		}
+		_ = s.netConn.SetReadDeadline(time.Now().Add(timeout))
 		_ = s.conn.Close(code, reason) // this closes the connection even if the client sends no close frame
 	})
 	return false
