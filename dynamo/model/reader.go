@@ -27,6 +27,10 @@ const (
 	AttrPart       = "part"
 	AttrSpent      = "spent"
 	AttrOrders     = "orders"
+	// AttrOpenOrders and AttrReservedUnits are in the record of a customer's last event. They count
+	// the customer's pending and confirmed orders, and the units in them.
+	AttrOpenOrders    = "openOrders"
+	AttrReservedUnits = "reservedUnits"
 	// AttrSpendingComplete is a boolean in a customer's record. It reports whether the customer's
 	// spending records include all orders.
 	AttrSpendingComplete = "spendingComplete"

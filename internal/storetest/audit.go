@@ -443,8 +443,9 @@ func (a *audit) checkCustomer(k Key, r Record) {
 func (a *audit) checkLastEvent(k Key, r Record) {
 	id := r.Text("customerId")
 	if e := a.requireRecord(k, "ORDER#"+r.Text("orderId"), "EVENT#"+r.Text("eventId")); e != nil {
-		a.compareRecords(k, "the timeline", r, e, append([]string{"customerId"}, uncopiedAttributes...)...)
+		a.compareRecords(k, "the timeline", r, e, append([]string{"customerId", "openOrders", "reservedUnits"}, uncopiedAttributes...)...)
 	}
+	a.checkReservation(k, id, r)
 	if o := a.requireRecord(k, "ORDER#"+r.Text("orderId"), metadataSortKey); o != nil {
 		a.expectEqual(k, "the customer of the order", id, o.Text("customerId"))
 	}
@@ -454,6 +455,24 @@ func (a *audit) checkLastEvent(k Key, r Record) {
 				a.addProblem(k, "the last event is %s, but order %s has the newer event %s", r.Text("eventId"), orderID, eventID)
 			}
 		}
+	}
+}
+
+// checkReservation verifies that the sums in the record of a customer's last event are not higher
+// than the customer's open orders and the units in them. They can be lower, because loaded orders and
+// orders of older versions are not counted.
+func (a *audit) checkReservation(k Key, customer string, r Record) {
+	orders, units := 0, 0
+	for _, o := range a.orders {
+		if status := o.record.Text("status"); o.record.Text("customerId") == customer && (status == "pending" || status == "confirmed") {
+			orders++
+			for _, item := range o.items {
+				units += item.Int("qty")
+			}
+		}
+	}
+	if r.Int("openOrders") > orders || r.Int("reservedUnits") > units {
+		a.addProblem(k, "counts %d open orders and %d reserved units, but the customer has %d and %d", r.Int("openOrders"), r.Int("reservedUnits"), orders, units)
 	}
 }
 
