@@ -116,7 +116,7 @@ func CheckLineCount(n int) error {
 
 // ReservationLimits are limits for the open orders of one customer. An order is open while it
 // reserves stock (see Status.ReservesStock). 0 means no limit. Only the customer's own requests are
-// limited, not those of staff, admins and services. Package setting describes the struct tags.
+// limited, not requests of staff, admins and services. Package setting describes the struct tags.
 type ReservationLimits struct {
 	// OpenOrders is the maximum number of open orders.
 	OpenOrders int `env:"ORDERGRAPH_MAX_OPEN_ORDERS" default:"200" exceeded:"user error 'ReservationLimit'" meaning:"pending and confirmed orders that a customer can have by its own requests"`

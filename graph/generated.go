@@ -4099,7 +4099,7 @@ type ReservationLimit implements UserError @shareable {
   message: String!
   "The path of the input field ` + "`" + `items` + "`" + ` or ` + "`" + `quantity` + "`" + `."
   field: [String!]
-  "The maximum number of open orders or of units in them. The message says which."
+  "The maximum number of open orders or of units in them. The message names what is limited."
   limit: Int!
 }
 `, BuiltIn: false},

@@ -29,10 +29,14 @@ func (c *change) addEvent(o commerce.Order, e commerce.Event, at time.Time, firs
 
 // writeLastEvent replaces the event in the record with a customer's last event, and adds more to the
 // sums in this record. It does not read the record. A missing sum counts as 0. The transaction fails
-// if a sum then exceeds its limit.
+// if a sum then exceeds its limit. If the customer has no earlier orders, writeLastEvent also stores
+// that the sums include all orders.
 func (c *change) writeLastEvent(last model.Record, first bool, more commerce.Reservation) {
 	k := model.KeyOf(last)
 	known := c.known[k]
+	if first && known == nil {
+		last[model.AttrReservationsCounted] = model.Bool(true)
+	}
 	when, deltas := c.lastEventCondition(last, first), model.Record{}
 	limits := c.reservationLimits()
 	for _, sum := range []struct {
@@ -84,13 +88,14 @@ func (c *change) checkReservation(id commerce.CustomerID, more commerce.Reservat
 
 // lastEventCondition returns the condition that a customer's new last event has a higher ID than all
 // earlier events of the customer's orders. If the condition fails, the next attempt uses a higher ID. For
-// the customer's first order, the stored event may be missing.
+// the customer's first order, the stored event may be missing. If it exists, other first orders were
+// placed at the same time, and all of them must be counted.
 func (c *change) lastEventCondition(last model.Record, first bool) table.Condition {
 	current, read := c.known[model.KeyOf(last)]
 	higher := table.CompareAttribute("eventId", "<", last["eventId"])
 	switch {
 	case !read && first:
-		return table.AnyOf(table.RecordNotExists, higher)
+		return table.AnyOf(table.RecordNotExists, table.AllOf(higher, table.CompareAttribute(model.AttrReservationsCounted, "=", model.Bool(true))))
 	case !read:
 		// Without the stored event, the condition fails. Then lastEventTime looks at the orders.
 		return higher

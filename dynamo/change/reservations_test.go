@@ -150,7 +150,7 @@ func TestReservedUnitsAreLimited(t *testing.T) {
 	})
 }
 
-// Of many concurrent orders, exactly as many are placed as the limit allows.
+// Many concurrent orders together do not exceed the limits.
 func TestConcurrentOrdersStayWithinTheLimits(t *testing.T) {
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for name, limits := range map[string]commerce.ReservationLimits{"open orders": {OpenOrders: 5}, "units": {Units: 10}} {
