@@ -155,7 +155,7 @@ func newHardFixture(name string, shards, run int) *fixture {
 				lines = commerce.MaxEmbeddedItems
 			}
 			for l := range lines {
-				o.Lines = append(o.Lines, commerce.LineItem{OrderID: o.ID, CustomerID: owner, SKU: sku(l), Name: padded("Thing", 200), Quantity: 999_999, UnitPrice: price})
+				o.Lines = append(o.Lines, commerce.LineItem{OrderID: o.ID, CustomerID: owner, SKU: sku(l), Name: padded("Thing", 200), Quantity: 9_999, UnitPrice: price})
 			}
 			events := 1
 			if n == 3 {

@@ -107,7 +107,7 @@ func IsServerFault(code string) bool {
 // limits.
 func All() []string {
 	return []string{
-		BadUserInput, Unavailable, TimedOut, Internal, Unauthenticated, Forbidden, NotFound,
+		BadUserInput, Unavailable, TimedOut, Internal, MalformedRecord, Unauthenticated, Forbidden, NotFound,
 		RateLimited, TooSlow, TooManySubscriptions, BadRequest, MethodNotAllowed, NotAcceptable,
 		RequestTimeout, BodyTooLarge, UnsupportedMediaType, CSRFPrevented, HostNotAllowed,
 		Overloaded, IntrospectionOff, SubscriptionsOff, PersistedQueryNotFound, PersistedQueryMismatch,
