@@ -170,7 +170,7 @@ const MaxFoldedName = 256
 // folding, so "ß" equals "SS" and a final "ς" equals "Σ". It is in NFC, without leading spaces and
 // invisible characters, and has at most MaxFoldedName bytes.
 func FoldName(name string) string {
-	folded := strings.Map(func(r rune) rune {
+	folded := norm.NFC.String(strings.Map(func(r rune) rune {
 		switch {
 		// In sort keys, '#' follows a folded name. The characters from space to '#' become '-'.
 		// Otherwise, the key "ann lee#" would sort before the key "ann#".
@@ -182,7 +182,7 @@ func FoldName(name string) string {
 			return unicode.ToUpper(r) // Unicode folds Cherokee to upper case, but package cases swaps the cases
 		}
 		return r
-	}, norm.NFC.String(cases.Fold().String(norm.NFD.String(strings.TrimLeftFunc(name, unicode.IsSpace)))))
+	}, cases.Fold().String(norm.NFD.String(strings.TrimLeftFunc(name, unicode.IsSpace)))))
 	if len(folded) > MaxFoldedName {
 		end := MaxFoldedName
 		for !utf8.RuneStart(folded[end]) {
