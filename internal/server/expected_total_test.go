@@ -71,13 +71,13 @@ func TestExpectedTotal(t *testing.T) {
 	})
 }
 
-// Prices that other software wrote can add up to more digits than the currency has.
+// A price that other software wrote has more digits than its currency. The product is not sold.
 func TestExpectedTotalOfManyDigits(t *testing.T) {
 	s := newFixture(t, storetest.Engines()[0].Client(t), smallDataset(t))
 	s.change(t, "PRODUCT#mug", "#METADATA", map[string]attribute{"unitPrice": &types.AttributeValueMemberN{Value: "0.125"}})
-	s.refuse(t, "placeOrder", mutationInput{"customerId": "ann", "items": lines("mug"), "expectedTotal": mutationInput{"amount": "0.13"}}, "PRICE_CHANGED input.expectedTotal")
-	s.mutate(t, "placeOrder", mutationInput{"customerId": "ann", "items": lines("mug"), "expectedTotal": mutationInput{"amount": "0.125"}})
-	s.mutate(t, "placeOrder", mutationInput{"customerId": "ann", "items": []mutationInput{{"sku": "mug", "quantity": 8}}, "expectedTotal": mutationInput{"amount": "1"}})
+	for _, total := range []string{"0.13", "0.125"} {
+		s.refuse(t, "placeOrder", mutationInput{"customerId": "ann", "items": lines("mug"), "expectedTotal": mutationInput{"amount": total}}, "INVALID input.items.0.sku")
+	}
 }
 
 // If the price changes before the order is written, the mutation is refused and the customer

@@ -29,16 +29,17 @@ func newReservationFixture(t *testing.T, db *dynamodb.Client) authenticatedFixtu
 // ReservationLimit as text. Any other error fails the test.
 func (s authenticatedFixture) tryMutation(t *testing.T, caller, mutation, input string) (order, limited string) {
 	t.Helper()
-	got := s.query(t, caller, fmt.Sprintf(`mutation { p: %s(input: {%s}) { order { id } userErrors { code field ... on ReservationLimit { limit } } } }`, mutation, input))
+	got := s.query(t, caller, fmt.Sprintf(`mutation { p: %s(input: {%s}) { order { id } userErrors { __typename code field ... on ReservationLimit { limit } } } }`, mutation, input))
 	_, body, _ := strings.Cut(got, " ")
 	var response struct {
 		Data struct {
 			P struct {
 				Order      *struct{ ID string }
 				UserErrors []struct {
-					Code  string
-					Field []string
-					Limit int
+					Typename string `json:"__typename"`
+					Code     string
+					Field    []string
+					Limit    int
 				}
 			}
 		}
@@ -51,6 +52,7 @@ func (s authenticatedFixture) tryMutation(t *testing.T, caller, mutation, input 
 	case p.Order != nil && len(p.UserErrors) == 0:
 		return p.Order.ID, ""
 	case len(p.UserErrors) == 1 && p.UserErrors[0].Code == "RESERVATION_LIMIT":
+		returned.Store(mutation+" "+p.UserErrors[0].Typename, true)
 		return "", fmt.Sprint(strings.Join(p.UserErrors[0].Field, "."), " ", p.UserErrors[0].Limit)
 	}
 	t.Fatalf("%s: %s", mutation, got)
