@@ -40,7 +40,7 @@ func tableReads() []tableRead {
 			found, err := dynamo.ReadRecords(ctx, store, model.OrderByID, []commerce.OrderID{orderID(0)})
 			return len(found), err
 		}},
-		{name: "QueryOf50", want: 50, requests: 1, allocations: 220, read: func(ctx context.Context, store *dynamo.Store) (int, error) {
+		{name: "QueryOf50", want: 50, requests: 1, allocations: 250, read: func(ctx context.Context, store *dynamo.Store) (int, error) {
 			page, err := dynamo.ReadPage(ctx, store, model.OrdersByStatus, dynamo.ListRequest{Statuses: dynamo.NewStatusSet(commerce.Pending), Page: dynamo.PageRequest{Limit: 50}})
 			return len(page.Items), err
 		}},
