@@ -122,7 +122,7 @@ func failSyncs(t *testing.T, d *disk, number int) {
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d.start(t, path, source)
+	d.start(t, path, rand.New(rand.NewPCG(uint64(number), 4)))
 	s, err := embedded.Open(path, embedded.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -165,6 +165,9 @@ func open(path string, config *bbolt.Options, timeout time.Duration) (*DB, error
 	if err == nil {
 		err = guard(func() error { return db.bolt.View(checkFormat) })
 	}
+	if _, ok := errors.AsType[*DamagedError](err); ok && path != "" {
+		err = db.explainDamage(err)
+	}
 	if err == nil && path != "" {
 		err = db.verifyOpened(header, timeout)
 	}
