@@ -51,7 +51,8 @@ type Options struct {
 	OnDrift func(Drift)
 	// OnUnverified receives each record that could not be verified.
 	OnUnverified func(UnverifiedRecord)
-	// OnProgress receives the progress of the current pass after each scanned page and after each verified candidate.
+	// OnProgress receives the progress of the current pass after each scanned page and after each
+	// verified candidate.
 	OnProgress func(Progress)
 }
 

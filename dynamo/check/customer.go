@@ -19,7 +19,8 @@ type customerVerifier struct {
 	recordWithEdges
 	claim     model.Record
 	lastEvent model.Record
-	// deletion is the record which states that the customer was deleted. It is nil if there is none.
+	// deletion is the record which states that the customer was deleted. It is nil for other
+	// customers.
 	deletion model.Record
 	// lastEventBefore is the customer's last event, as read before the orders were counted.
 	lastEventBefore model.Record

@@ -149,7 +149,8 @@ func (o *OrderCounter) ordersToRead(part string) (ids []commerce.OrderID, ended 
 }
 
 // Candidates returns the numbers of the counts records to verify: they differ from the scanned
-// orders, or MarkChanged was called with one of their orders. If the table has no complete order counts and countNow is false, it returns nothing.
+// orders, or MarkChanged was called with one of their orders. If the table has no complete order
+// counts and countNow is false, it returns nothing.
 func (o *OrderCounter) Candidates(countNow bool) []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -22,7 +22,8 @@ type history interface {
 	// An order without events has the empty ID.
 	lastEventID(ctx context.Context) (commerce.EventID, error)
 	// events returns the first events with from <= ID <= until, at most limit. The limit is at least
-	// 2, because the caller may already have the first event. Usually, until is last. If events after last were found, until is a higher ID. If
+	// 2, because the caller may already have the first event. Usually, until is last. If events
+	// after last were found, until is a higher ID. If
 	// more is true, events were omitted at the end of the range and must be read later.
 	//
 	// It returns errors of table.WrapError.

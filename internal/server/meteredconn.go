@@ -24,7 +24,8 @@ const (
 const maxMeteredRead = 512
 
 // meteredConn is the network connection of a WebSocket. It counts everything that the client sends,
-// including pings, fragments and what arrives while the socket is being closed. If the client has too few points, Read waits, so that the client must wait too.
+// including pings, fragments and what arrives while the socket is being closed. If the client has
+// too few points, Read waits, so that the client must wait too.
 //
 // Before connection_ack, the client has no balance of points. When it has sent maxInitFrames or
 // maxInitBytes, meteredConn reads no more until connection_ack.
