@@ -224,6 +224,8 @@ func ParseName(s string, limit int) (string, error) {
 		case unicode.IsControl(r) || r == utf8.RuneError:
 			return "", NewInvalidError("contains a control character or invalid UTF-8 at byte %d: remove it", i)
 		case (r == '\u200c' || r == '\u200d') && isJoinable(previous) && isJoinable(next):
+		case unicode.Is(unicode.Variation_Selector, r) && !hasVariants(previous):
+			return "", NewInvalidError("contains the invisible character %U at byte %d: remove it", r, i)
 		case r == '\u2028' || r == '\u2029' || unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point) && !unicode.Is(unicode.Prepended_Concatenation_Mark, r):
 			return "", NewInvalidError("contains the invisible character %U at byte %d: remove it", r, i)
 		}
@@ -237,6 +239,13 @@ func ParseName(s string, limit int) (string, error) {
 func isJoinable(r rune) bool {
 	return unicode.In(r, unicode.So, unicode.Sk, unicode.Variation_Selector) || (unicode.IsLetter(r) || unicode.IsMark(r)) &&
 		!unicode.In(r, unicode.Latin, unicode.Greek, unicode.Cyrillic, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
+}
+
+// hasVariants reports whether a variation selector after a character can be visible. This is the
+// case for emoji, for digits (which can become emoji), and for the scripts of Unicode's
+// StandardizedVariants.txt and Ideographic Variation Database.
+func hasVariants(r rune) bool {
+	return unicode.In(r, unicode.So, unicode.Sm, unicode.Po, unicode.Nd, unicode.Han, unicode.Mongolian, unicode.Myanmar, unicode.Phags_Pa)
 }
 
 // ParseSearchableName validates s as a name by which lists are searched or sorted.

@@ -77,13 +77,13 @@ func TestParseName(t *testing.T) {
 		}
 	}
 	for s, want := range map[string]string{
-		strings.Join([]string{"", "Ann", "", "Lee\u00a0"}, " "): "Ann  Lee", "Jose\u0301": "José", "👩\u200d💻": "👩\u200d💻", "علی\u200cرضا": "علی\u200cرضا", "❤\ufe0f": "❤\ufe0f",
+		strings.Join([]string{"", "Ann", "", "Lee\u00a0"}, " "): "Ann  Lee", "Jose\u0301": "José", "👩\u200d💻": "👩\u200d💻", "علی\u200cرضا": "علی\u200cرضا", "❤\ufe0f": "❤\ufe0f", "1\ufe0f\u20e3": "1\ufe0f\u20e3", "葛\U000e0100": "葛\U000e0100",
 	} {
 		if got, err := commerce.ParseName(s, 20); err != nil || got != want {
 			t.Errorf("ParseName(%q) = %q, %v, want %q", s, got, err, want)
 		}
 	}
-	for _, s := range []string{"a\u200bb", "a\u200db", "a\u200c", "\u200d👩", "a\u2060", "\ufeffa", "s\u00adh", "\u202eevil", "a\u2066b\u2069", "\u200fa", "a\u061c", "a\u2028b", "a\u3164"} {
+	for _, s := range []string{"a\u200bb", "a\u200db", "a\u200c", "\u200d👩", "a\u2060", "\ufeffa", "s\u00adh", "\u202eevil", "a\u2066b\u2069", "\u200fa", "a\u061c", "a\u2028b", "a\u3164", "a\ufe0f", "\ufe0f❤", "a \ufe0f"} {
 		_, err := commerce.ParseName(s, 20)
 		checkInvalidError(t, err, "invisible character")
 	}

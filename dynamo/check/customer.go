@@ -265,11 +265,14 @@ func (v *customerVerifier) verifyLastEvent(diag *repair.Diagnosis, exists bool) 
 		return
 	}
 	event, err := model.DecodeEvent(model.Reader{Record: diag.WithoutUnreadable(&model.EntityLastEvent, v.lastEvent)})
+	_, positioned := event.ID.Time()
 	switch {
 	case !exists:
 		diag.AddOrphan(repair.DriftLastEvent, v.lastEvent, "the customer does not exist")
 	case err != nil:
 		diag.AddOrphan(repair.DriftLastEvent, v.lastEvent, strings.TrimPrefix(repair.DecodeErrorReason(err), model.ErrCorrupt.Error()+": "))
+	case !positioned || event.OrderID == "":
+		diag.AddOrphan(repair.DriftLastEvent, v.lastEvent, "eventId is not a ULID, or orderId is empty")
 	case v.lastEventOutdated(diag.Table) && diag.UnreadableAttributes[model.KeyOf(v.lastEvent)] == nil:
 		diag.AddFinding(repair.DriftLastEvent, model.KeyOf(v.lastEvent), fmt.Sprintf("the last event is %s, but order %s has the newer event %s", event.ID, v.newestEvent.OrderID, v.newestEvent.ID), repair.RemedyRepair)
 		diag.Fixes = append(diag.Fixes, repair.NewReplacement(v.lastEvent, model.LastEventRecord(diag.Table.KeyBuilder(), v.id, *v.newestEvent)))

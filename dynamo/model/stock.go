@@ -85,6 +85,9 @@ func DecodeInventoryLevel(r Reader) (*commerce.InventoryLevel, error) {
 func warehouseAttributes(a *attributeVisitor, w *commerce.Warehouse) {
 	idAttribute(a, "warehouseId", &w.ID, commerce.MaxIDLength)
 	textAttribute(a, "name", &w.Name, commerce.MaxName)
+	if w.Name == "" {
+		a.reportInvalid("name", commerce.NewInvalidError("is empty"))
+	}
 	a.version(&w.Version)
 }
 
