@@ -113,3 +113,29 @@ func CheckLineCount(n int) error {
 	}
 	return nil
 }
+
+// ReservationLimits are limits for the open orders of one customer. An order is open while it
+// reserves stock (see Status.ReservesStock). 0 means no limit. Only the customer's own requests are
+// limited, not requests of staff, admins and services. Package setting describes the struct tags.
+type ReservationLimits struct {
+	// OpenOrders is the maximum number of open orders.
+	OpenOrders int `env:"ORDERGRAPH_MAX_OPEN_ORDERS" default:"200" exceeded:"user error 'ReservationLimit'" meaning:"pending and confirmed orders that a customer can have by its own requests"`
+	// Units is the maximum number of units in all open orders together.
+	Units int `env:"ORDERGRAPH_MAX_RESERVED_UNITS" default:"10000" exceeded:"user error 'ReservationLimit'" meaning:"units in these orders"`
+}
+
+// Reservation is what open orders of one customer reserve, or a change of it.
+type Reservation struct{ OpenOrders, Units int }
+
+// Check returns ReservationLimit if the reservation exceeds a limit after the change more. A change
+// that does not increase a number is always allowed. path is the path of the input that causes the
+// change.
+func (l ReservationLimits) Check(current, more Reservation, path []string) error {
+	if would := current.OpenOrders + more.OpenOrders; more.OpenOrders > 0 && l.OpenOrders > 0 && would > l.OpenOrders {
+		return NewReservationLimit(path, "open orders", would, l.OpenOrders)
+	}
+	if would := current.Units + more.Units; more.Units > 0 && l.Units > 0 && would > l.Units {
+		return NewReservationLimit(path, "reserved units", would, l.Units)
+	}
+	return nil
+}

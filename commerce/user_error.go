@@ -23,6 +23,7 @@ const (
 	CodeTooManyLines         ErrorCode = "TOO_MANY_LINES"
 	CodeAddressMissing       ErrorCode = "ADDRESS_MISSING"
 	CodePriceChanged         ErrorCode = "PRICE_CHANGED"
+	CodeReservationLimit     ErrorCode = "RESERVATION_LIMIT"
 )
 
 // UserError is the reason why a business rule rejects a change. A rejected change writes nothing.
@@ -114,6 +115,11 @@ type (
 	}
 	// AddressMissing reports that an order cannot be shipped because it has no shipping address.
 	AddressMissing struct{ ErrorDetails }
+	// ReservationLimit reports that a customer would have too many open orders or reserved units.
+	ReservationLimit struct {
+		ErrorDetails
+		Limit int
+	}
 	// PriceChanged reports that the current total of an order differs from the total that the caller
 	// expected.
 	PriceChanged struct {
@@ -205,6 +211,12 @@ func tooManyLines(path []string, lines string, limit int) TooManyLines {
 // NewAddressMissing returns the user error for shipping an order that has no shipping address.
 func NewAddressMissing() AddressMissing {
 	return AddressMissing{newErrorDetails(CodeAddressMissing, FieldPath("orderId"), "The order has no shipping address: set an address with updateShippingAddress, or ship the order with withoutAddress: true.")}
+}
+
+// NewReservationLimit returns the user error for a change after which a customer's open orders would
+// exceed a limit. counted names what is limited, such as "reserved units".
+func NewReservationLimit(path []string, counted string, would, limit int) ReservationLimit {
+	return ReservationLimit{newErrorDetails(CodeReservationLimit, path, "The customer would have %d %s, but at most %d are allowed: cancel orders, wait until orders are shipped, or ask the shop to place the order.", would, counted, limit), limit}
 }
 
 // NewUnexpectedPrice returns the user error for units that are added to a line item without an

@@ -50,20 +50,24 @@ type Options struct {
 	// GraphQL operation. If an Observer is set, these requests also ask DynamoDB for the consumed
 	// capacity.
 	Observer trace.Observer
+	// Reservations limits what a customer can reserve with its own requests. By default, there is no
+	// limit.
+	Reservations commerce.ReservationLimits
 }
 
 // Store reads and writes the order book in one table. It is safe for concurrent use. It does not
 // cache records.
 type Store struct {
-	table *table.Table
+	table        *table.Table
+	reservations commerce.ReservationLimits
 	change.Mutations
 	check.Checker
 	bulk.Transfers
 }
 
 // newStore returns a Store for a table.
-func newStore(t *table.Table) *Store {
-	return &Store{t, change.NewMutations(t), check.NewChecker(t), bulk.NewTransfers(t)}
+func newStore(t *table.Table, reservations commerce.ReservationLimits) *Store {
+	return &Store{t, reservations, change.NewMutations(t, reservations), check.NewChecker(t), bulk.NewTransfers(t)}
 }
 
 // New returns a Store for the table opts.Table, which it accesses through db. New sends no request.
@@ -87,12 +91,12 @@ func New(db *dynamodb.Client, opts Options) (*Store, error) {
 	}
 	codec := model.Codec{Currency: cmp.Or(opts.Currency, "USD"), Shards: max(1, opts.Shards)}
 	opts.Attempts.Log = opts.Log
-	return newStore(table.OpenTable(db, opts.Table, codec, opts.Clock, opts.Entropy, opts.Log, opts.Observer, attempt.NewGuard(opts.Attempts))), nil
+	return newStore(table.OpenTable(db, opts.Table, codec, opts.Clock, opts.Entropy, opts.Log, opts.Observer, attempt.NewGuard(opts.Attempts)), opts.Reservations), nil
 }
 
 // Consistent returns a Store for the same table with strongly consistent reads, which cost twice as
 // much. Reads of the index remain eventually consistent.
-func (s *Store) Consistent() *Store { return newStore(s.table.Consistent()) }
+func (s *Store) Consistent() *Store { return newStore(s.table.Consistent(), s.reservations) }
 
 // DefaultCurrency returns the currency of records that do not specify a currency.
 func (s *Store) DefaultCurrency() commerce.Currency { return s.table.Currency }

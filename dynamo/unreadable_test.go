@@ -88,6 +88,7 @@ func unreadableValues(v types.AttributeValue) []types.AttributeValue {
 func forEachUnreadableAttribute(t *testing.T, db *dynamodb.Client, test func(r storetest.RawTable, keys []string, name string, value types.AttributeValue)) {
 	t.Helper()
 	r := tableWithAllAttributes(t, db)
+	r.Check(check.Options{Repair: true}) // count the open orders
 	healthy := r.All()
 	attributes := 0
 	groups := recordsWithCopies()
@@ -140,6 +141,11 @@ func TestRepairKeepsUnreadableAttributes(t *testing.T) {
 	t.Parallel()
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		forEachUnreadableAttribute(t, db, func(r storetest.RawTable, keys []string, name string, value types.AttributeValue) {
+			if slices.Contains([]string{"openOrders", "reservedUnits", "reservationsCounted"}, name) {
+				r.Check(check.Options{Repair: true}) // a repair counts the open orders again
+				r.CheckClean()
+				return
+			}
 			before := r.All()
 			drifts, summary := r.Check(check.Options{Repair: true})
 			what := fmt.Sprintf("%s of %q is %#v: found %+v", name, keys, storetest.CanonicalNumber(value), drifts)

@@ -20,7 +20,7 @@ const accessDocs = "../docs/access.md"
 func unruled(t *testing.T) []string {
 	names := []string{
 		"Address", "Money", "PageInfo", "Quote", "QuotedLine", "_Service",
-		"AddressMissing", "AlreadyExists", "EmailTaken", "IdempotencyKeyReused", "InsufficientStock", "InvalidInput", "InvalidTransition", "NotFound", "PriceChanged", "TooManyLines",
+		"AddressMissing", "AlreadyExists", "EmailTaken", "IdempotencyKeyReused", "InsufficientStock", "InvalidInput", "InvalidTransition", "NotFound", "PriceChanged", "ReservationLimit", "TooManyLines",
 		"VersionConflict",
 	}
 	for _, d := range own(t) {

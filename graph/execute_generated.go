@@ -164,6 +164,8 @@ func objectTypeOf(name string) operation.ObjectType {
 		return operation.ObjectType{Satisfies: quotedLineImplementors, Field: numberQuotedLine}
 	case "RemoveOrderItemPayload":
 		return operation.ObjectType{Satisfies: removeOrderItemPayloadImplementors, Field: numberRemoveOrderItemPayload}
+	case "ReservationLimit":
+		return operation.ObjectType{Satisfies: reservationLimitImplementors, Field: numberReservationLimit}
 	case "SetInventoryLevelPayload":
 		return operation.ObjectType{Satisfies: setInventoryLevelPayloadImplementors, Field: numberSetInventoryLevelPayload}
 	case "SetOrderItemPayload":
@@ -197,7 +199,7 @@ func objectTypeOf(name string) operation.ObjectType {
 	case "_Service":
 		return operation.ObjectType{Satisfies: _ServiceImplementors, Field: number_Service}
 	case "UserError":
-		return operation.ObjectType{Members: []string{"AddressMissing", "AlreadyExists", "EmailTaken", "IdempotencyKeyReused", "InsufficientStock", "InvalidInput", "InvalidTransition", "NotFound", "PriceChanged", "TooManyLines", "VersionConflict"}}
+		return operation.ObjectType{Members: []string{"AddressMissing", "AlreadyExists", "EmailTaken", "IdempotencyKeyReused", "InsufficientStock", "InvalidInput", "InvalidTransition", "NotFound", "PriceChanged", "ReservationLimit", "TooManyLines", "VersionConflict"}}
 	case "_Entity":
 		return operation.ObjectType{Members: []string{"Customer", "Employee", "Order", "Product", "Warehouse"}}
 	default:
@@ -5910,6 +5912,72 @@ func (x *execution) fieldRemoveOrderItemPayload(f *operation.Field, obj *Payload
 	}
 }
 
+func numberReservationLimit(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "code":
+		return 1, nil
+	case "message":
+		return 2, nil
+	case "field":
+		return 3, nil
+	case "limit":
+		return 4, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectReservationLimit writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectReservationLimit(set *operation.SelectionSet, obj *commerce.ReservationLimit) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldReservationLimit(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldReservationLimit writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldReservationLimit(f *operation.Field, obj *commerce.ReservationLimit) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"ReservationLimit"`...)
+		return true
+	case 1: // code
+		v, ok := x.resolveReservationLimitCode(f, obj)
+		if !ok {
+			return false
+		}
+		x.out = appendErrorCode(x.out, v)
+		return true
+	case 2: // message
+		x.out = scalar.AppendString(x.out, obj.Message)
+		return true
+	case 3: // field
+		if obj.Field == nil {
+			return x.writeNull()
+		}
+		return x.listString(f, obj.Field) || x.writeNull()
+	case 4: // limit
+		x.out = scalar.AppendInt(x.out, obj.Limit)
+		return true
+	default:
+		panic("ReservationLimit has no field number " + strconv.Itoa(f.Number))
+	}
+}
+
+func (x *execution) resolveReservationLimitCode(f *operation.Field, obj *commerce.ReservationLimit) (v commerce.ErrorCode, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	return obj.Code(), true
+}
+
 func numberSetInventoryLevelPayload(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
@@ -6956,19 +7024,26 @@ func (x *execution) memberUserError(f *operation.Field, v commerce.UserError) bo
 	case nil:
 		return false
 	case commerce.VersionConflict:
-		return x.objectVersionConflict(f.Members[10], &obj)
+		return x.objectVersionConflict(f.Members[11], &obj)
 	case *commerce.VersionConflict:
 		if obj == nil {
 			return false
 		}
-		return x.objectVersionConflict(f.Members[10], obj)
+		return x.objectVersionConflict(f.Members[11], obj)
 	case commerce.TooManyLines:
-		return x.objectTooManyLines(f.Members[9], &obj)
+		return x.objectTooManyLines(f.Members[10], &obj)
 	case *commerce.TooManyLines:
 		if obj == nil {
 			return false
 		}
-		return x.objectTooManyLines(f.Members[9], obj)
+		return x.objectTooManyLines(f.Members[10], obj)
+	case commerce.ReservationLimit:
+		return x.objectReservationLimit(f.Members[9], &obj)
+	case *commerce.ReservationLimit:
+		if obj == nil {
+			return false
+		}
+		return x.objectReservationLimit(f.Members[9], obj)
 	case commerce.PriceChanged:
 		return x.objectPriceChanged(f.Members[8], &obj)
 	case *commerce.PriceChanged:
@@ -7451,6 +7526,8 @@ func appendErrorCode(b []byte, v commerce.ErrorCode) []byte {
 		return append(b, `"ADDRESS_MISSING"`...)
 	case commerce.CodePriceChanged:
 		return append(b, `"PRICE_CHANGED"`...)
+	case commerce.CodeReservationLimit:
+		return append(b, `"RESERVATION_LIMIT"`...)
 	default:
 		return append(b, `""`...)
 	}

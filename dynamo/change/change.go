@@ -19,10 +19,16 @@ import (
 )
 
 // Mutations implements the mutations, which change the records of a table.
-type Mutations struct{ table *table.Table }
+type Mutations struct {
+	table  *table.Table
+	limits commerce.ReservationLimits
+}
 
-// NewMutations returns the mutations of a table.
-func NewMutations(t *table.Table) Mutations { return Mutations{t} }
+// NewMutations returns the mutations of a table. limits apply to callers that are restricted to one
+// customer.
+func NewMutations(t *table.Table, limits commerce.ReservationLimits) Mutations {
+	return Mutations{t, limits}
+}
 
 // Caller describes the client that requests a mutation.
 type Caller struct {
@@ -64,6 +70,8 @@ type change struct {
 	writes []table.Write
 	// attempt is the number of attempts that have failed so far.
 	attempt int
+	// limits apply to callers that are restricted to one customer.
+	limits commerce.ReservationLimits
 }
 
 // errStale means that another transaction has changed a record since the change read it.

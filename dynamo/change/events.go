@@ -7,11 +7,14 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
+	"github.com/ordergraph/ordergraph/dynamo/units"
 )
 
 // addEvent adds an order event to the transaction: to the order's timeline, and to the record with
 // the customer's last event. first reports whether it is the event of the customer's first order.
-func (c *change) addEvent(o commerce.Order, e commerce.Event, at time.Time, first bool) error {
+// The record with the last event also stores what the customer's open orders reserve, and more is
+// the change of it.
+func (c *change) addEvent(o commerce.Order, e commerce.Event, at time.Time, first bool, more commerce.Reservation) error {
 	id, err := c.table.NewULID(at)
 	if err != nil {
 		return err
@@ -20,20 +23,79 @@ func (c *change) addEvent(o commerce.Order, e commerce.Event, at time.Time, firs
 	c.create(model.EventRecord(&c.KeyBuilder, e))
 	// Each new event of the customer's orders replaces this record, and must have a higher ID. So the
 	// IDs of a customer's events follow the order of the commits.
-	last := model.LastEventRecord(&c.KeyBuilder, o.CustomerID, e)
-	c.put(last, c.lastEventCondition(last, first))
+	c.writeLastEvent(model.LastEventRecord(&c.KeyBuilder, o.CustomerID, e), first, more)
 	return nil
+}
+
+// writeLastEvent replaces the event in the record with a customer's last event, and adds more to the
+// sums in this record. It does not read the record. A missing sum counts as 0. The transaction fails
+// if a sum then exceeds its limit. If the customer has no earlier orders, writeLastEvent also stores
+// that the sums include all orders.
+func (c *change) writeLastEvent(last model.Record, first bool, more commerce.Reservation) {
+	k := model.KeyOf(last)
+	known := c.known[k]
+	if first && known == nil {
+		last[model.AttrReservationsCounted] = model.Bool(true)
+	}
+	when, deltas := c.lastEventCondition(last, first), model.Record{}
+	limits := c.reservationLimits()
+	for _, sum := range []struct {
+		name         string
+		delta, limit int
+	}{{model.AttrOpenOrders, more.OpenOrders, limits.OpenOrders}, {model.AttrReservedUnits, more.Units, limits.Units}} {
+		if sum.delta == 0 || known[sum.name] != nil && !table.RecordHasNumber(known, sum.name) {
+			continue // if other software has stored a text, keep it
+		}
+		deltas[sum.name] = model.Num(sum.delta)
+		countable := table.AttributeIsNumber(sum.name)
+		if sum.delta > 0 && sum.limit > 0 {
+			countable = table.CompareAttribute(sum.name, "<=", model.Num(sum.limit-sum.delta))
+		}
+		when = table.AllOf(when, table.AnyOf(table.AttributeNotExists(sum.name), countable))
+	}
+	var e table.Expression
+	text := e.IncrementAndSet(deltas, last)
+	var absent []string
+	for _, a := range model.AttributesOf(&model.EntityLastEvent) {
+		if a.Optional && last[a.Name] == nil {
+			absent = append(absent, e.ExternalPlaceholder(a.Name))
+		}
+	}
+	if len(absent) > 0 {
+		text += " " + table.UpdateExpression(nil, absent)
+	}
+	c.addUpdate(k, text, &e, units.ForTransactWrite(known, last), when)
+}
+
+// reservationLimits returns the limits that apply to the caller.
+func (c *change) reservationLimits() commerce.ReservationLimits {
+	if c.caller.Customer == "" {
+		return commerce.ReservationLimits{}
+	}
+	return c.limits
+}
+
+// checkReservation checks a change of what a customer's open orders reserve. If c.known does not
+// contain the customer's sums, checkReservation assumes 0, and the transaction fails if a sum exceeds
+// its limit.
+//
+// It returns commerce.ReservationLimit.
+func (c *change) checkReservation(id commerce.CustomerID, more commerce.Reservation, path ...string) error {
+	last, _ := c.knownRecord(model.LastEvent.Key(c.oldKeyBuilder(), id))
+	r := model.Reader{Record: last}
+	return c.reservationLimits().Check(commerce.Reservation{OpenOrders: r.Number(model.AttrOpenOrders), Units: r.Number(model.AttrReservedUnits)}, more, path)
 }
 
 // lastEventCondition returns the condition that a customer's new last event has a higher ID than all
 // earlier events of the customer's orders. If the condition fails, the next attempt uses a higher ID. For
-// the customer's first order, the stored event may be missing.
+// the customer's first order, the stored event may be missing. If it exists, other first orders were
+// placed at the same time, and all of them must be counted.
 func (c *change) lastEventCondition(last model.Record, first bool) table.Condition {
 	current, read := c.known[model.KeyOf(last)]
 	higher := table.CompareAttribute("eventId", "<", last["eventId"])
 	switch {
 	case !read && first:
-		return table.AnyOf(table.RecordNotExists, higher)
+		return table.AnyOf(table.RecordNotExists, table.AllOf(higher, table.CompareAttribute(model.AttrReservationsCounted, "=", model.Bool(true))))
 	case !read:
 		// Without the stored event, the condition fails. Then lastEventTime looks at the orders.
 		return higher

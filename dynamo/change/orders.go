@@ -61,6 +61,11 @@ func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.O
 		if err != nil {
 			return nil, err
 		}
+		c.limits = m.limits
+		more := commerce.Reservation{OpenOrders: 1, Units: sumOfQuantities(lines)}
+		if err := c.checkReservation(cmd.CustomerID, more, "items"); err != nil {
+			return nil, err
+		}
 
 		own, theirs := orderAndCopy(&c.KeyBuilder, &order)
 		c.create(own)
@@ -75,7 +80,7 @@ func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.O
 			record := model.RepOrderCountRecord(&c.KeyBuilder, commerce.RepOrderCount{EmployeeID: order.AccountRepID, Part: model.RepOrderCountPart(order.ID)})
 			c.addToCounters(record, model.Record{model.AttrOrders: model.Num(1)}, nil, model.AttrEmployeeID, model.AttrPart)
 		}
-		if err := c.addEvent(order, commerce.Event{Type: commerce.EventPlaced, To: commerce.Pending}, at, customer.OrderCount != nil && *customer.OrderCount == 0); err != nil {
+		if err := c.addEvent(order, commerce.Event{Type: commerce.EventPlaced, To: commerce.Pending}, at, customer.OrderCount != nil && *customer.OrderCount == 0, more); err != nil {
 			return nil, err
 		}
 		reserved := make([]counterAdjustment, len(lines))
@@ -203,7 +208,8 @@ func orderAndCopy(b *model.KeyBuilder, o *commerce.Order) (own, copied model.Rec
 
 // updateOrder adds the writes for a changed order to the transaction: the order's own record, its
 // copy in the customer's partition, and the event. current is the order's own record in the table.
-func (c *change) updateOrder(ctx context.Context, current model.Record, before, after *commerce.Order, e commerce.Event) error {
+// more is the change of what the customer's open orders reserve.
+func (c *change) updateOrder(ctx context.Context, current model.Record, before, after *commerce.Order, e commerce.Event, more commerce.Reservation) error {
 	lastEvent, err := c.lastEventTime(ctx, before.CustomerID)
 	if err != nil {
 		return err
@@ -229,7 +235,7 @@ func (c *change) updateOrder(ctx context.Context, current model.Record, before, 
 		optional = append(optional, model.AttrIndexPK, model.AttrIndexSK)
 	}
 	c.writeCopy(copyBefore, copyAfter, when, optional...)
-	return c.addEvent(*after, e, after.UpdatedAt, false)
+	return c.addEvent(*after, e, after.UpdatedAt, false, more)
 }
 
 // accountRepOfCopy returns the account rep from the index key of an order's copy. If c.known does
@@ -285,7 +291,19 @@ func (m Mutations) ChangeOrderStatus(ctx context.Context, caller Caller, cmd com
 		if e.Note != "" {
 			e.NoteCustomerID = caller.Customer
 		}
-		if err := c.updateOrder(ctx, current, before, &after, e); err != nil {
+		var items []commerce.LineItem
+		var pieces []commerce.OrderLine
+		var more commerce.Reservation
+		if cmd.To == commerce.Shipped || cmd.To == commerce.Cancelled {
+			if items, err = c.allItems(ctx, before); err != nil {
+				return nil, err
+			}
+			if pieces, err = quantitiesByProduct(items); err != nil {
+				return nil, err
+			}
+			more = commerce.Reservation{OpenOrders: -1, Units: -sumOfQuantities(pieces)}
+		}
+		if err := c.updateOrder(ctx, current, before, &after, e, more); err != nil {
 			return nil, err
 		}
 		c.updateStatusCounts(before.ID, before.Status, cmd.To)
@@ -296,14 +314,6 @@ func (m Mutations) ChangeOrderStatus(ctx context.Context, caller Caller, cmd com
 		}
 		if cmd.To != commerce.Shipped && cmd.To != commerce.Cancelled {
 			return &after, nil
-		}
-		items, err := c.allItems(ctx, before)
-		if err != nil {
-			return nil, err
-		}
-		pieces, err := quantitiesByProduct(items)
-		if err != nil {
-			return nil, err
 		}
 		if negative := slices.IndexFunc(items, func(i commerce.LineItem) bool { return i.UnitPrice.Amount.IsNeg() }); negative >= 0 && cmd.To == commerce.Shipped {
 			return nil, fmt.Errorf("%w: line item %s of order %s has a negative price", model.ErrCorrupt, items[negative].SKU, before.ID)
@@ -322,6 +332,15 @@ func (m Mutations) ChangeOrderStatus(ctx context.Context, caller Caller, cmd com
 		}
 		return &after, nil
 	})
+}
+
+// sumOfQuantities returns the number of units in lines.
+func sumOfQuantities(lines []commerce.OrderLine) int {
+	sum := 0
+	for _, line := range lines {
+		sum += line.Quantity
+	}
+	return sum
 }
 
 // quantitiesByProduct returns the total quantity of each product, because a transaction can write a
@@ -474,7 +493,12 @@ func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce
 		if cmd.Quantity == 0 {
 			event.Type = commerce.EventItemRemoved
 		}
-		if err := c.updateOrder(ctx, current, order, &after, event); err != nil {
+		more := commerce.Reservation{Units: delta}
+		c.limits = m.limits
+		if err := c.checkReservation(order.CustomerID, more, "quantity"); err != nil {
+			return nil, err
+		}
+		if err := c.updateOrder(ctx, current, order, &after, event, more); err != nil {
 			return nil, err
 		}
 		if err := c.addSpending(*order, after); err != nil {
@@ -553,7 +577,7 @@ func (m Mutations) UpdateShippingAddress(ctx context.Context, caller Caller, cmd
 		if model.EqualRecords(model.EncodeAttributes(before), model.EncodeAttributes(&after)) {
 			return before, nil
 		}
-		err = c.updateOrder(ctx, current, before, &after, commerce.Event{Type: commerce.EventShippingAddressChanged})
+		err = c.updateOrder(ctx, current, before, &after, commerce.Event{Type: commerce.EventShippingAddressChanged}, commerce.Reservation{})
 		return &after, err
 	})
 }

@@ -540,7 +540,15 @@ func (c *check) verifyAndRepair(ctx context.Context, k target, s candidate, r *s
 			return nil
 		}
 		found, last = found.Merge(diag), diag
-		if diag.IsClean() || !c.opts.Repair || len(diag.Fixes) == 0 {
+		if !c.opts.Repair || len(diag.Fixes) == 0 {
+			break
+		}
+		if diag.IsClean() {
+			// These fixes add sums that are not stored yet. If the record changes, a later repair adds
+			// them.
+			if err := c.client.Repair(ctx, diag); err != nil && !isRefused(err) {
+				return err
+			}
 			break
 		}
 		if last, found.RefusalReason, err = c.repairAndReread(ctx, v, diag); err != nil {
@@ -626,6 +634,11 @@ func (c *check) repairAndReread(ctx context.Context, v verifier, diag *repair.Di
 		return nil, "", err
 	}
 	return v.verify(c), "", nil
+}
+
+func isRefused(err error) bool {
+	_, refused := errors.AsType[*repair.RefusedError](err)
+	return refused
 }
 
 // reportUnverifiedLocked reports a record that could not be verified. The caller must hold c.mu.

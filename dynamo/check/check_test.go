@@ -30,10 +30,13 @@ func lastEvent(r storetest.RawTable, customer, orderPK, eventSK string, changes 
 	return rec
 }
 
-// withoutStockRevisions returns records without stock revisions, which repairs of stock raise.
+// withoutStockRevisions returns records without stock revisions, which repairs of stock raise, and
+// without the counts of open orders, which every repair adds.
 func withoutStockRevisions(records map[string]storetest.Item) map[string]storetest.Item {
 	for _, rec := range records {
-		delete(rec, "stockRevision")
+		for _, name := range []string{"stockRevision", "openOrders", "reservedUnits", "reservationsCounted"} {
+			delete(rec, name)
+		}
 	}
 	return records
 }
@@ -451,6 +454,7 @@ func TestMissingCurrency(t *testing.T) {
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		for currency, want := range map[commerce.Currency]string{"USD": "", "EUR": "item-differs 1"} {
 			r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{Currency: currency})
+			r.Check(check.Options{Repair: true}) // counts what open orders reserve
 			healthy := r.All()
 			r.Set("ORDER#"+storetest.SmallOrderID(0), "ITEM#p00", storetest.Item{"currency": nil})
 			drifts, _ := r.Check(check.Options{Repair: true})

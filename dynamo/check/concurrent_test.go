@@ -73,6 +73,7 @@ func TestRepairDuringAMutationThatAddsAttributes(t *testing.T) {
 			}
 		}
 		mutate()
+		r.Check(check.Options{Repair: true}) // count the open orders
 		r.Set("ORDER#"+string(order), "#METADATA", storetest.Item{"shippingAddress": nil, "version": nil, "updatedAt": nil})
 		r.Set("CUSTOMER#c1", "ORDER#"+string(order), storetest.Item{"version": nil, "updatedAt": nil})
 		var mutated map[string]storetest.Item

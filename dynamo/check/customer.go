@@ -41,6 +41,12 @@ type customerVerifier struct {
 	spendingSums       commerce.Spendings
 	spendingRecords    map[model.Keys]model.Record
 	hasUnreadableOrder bool
+	// reservation is what the customer's open orders reserve. It lacks the units of the orders
+	// unlisted, which do not embed their items.
+	reservation commerce.Reservation
+	unlisted    []commerce.OrderID
+	// reservationUnsettled reports whether the last event changed while reservation was computed.
+	reservationUnsettled bool
 	// referenced reports whether an order refers to the customer.
 	referenced bool
 	// claimedAddress is an address reserved for the customer, or empty. A substitute record gets it.
@@ -66,7 +72,7 @@ func (v *customerVerifier) addRecord(e *model.Entity, rec model.Record) {
 		v.spendingRecords[model.KeyOf(rec)] = rec
 	case model.EntityCustomerOrder.Name:
 		v.copyCount++
-		v.addSpending(rec)
+		v.addOrder(rec)
 		v.lastUpdated = v.lastUpdated.laterOf(newerOrders{[]commerce.OrderID{commerce.OrderID(model.FirstPlaceholderValue(e.SK, model.TextOf(rec, model.AttrSK)))}, updatedAt(rec)})
 		v.copiedBytes += model.SizeOf(rec)
 		// A server counts the orders with Query requests of at most 1 MB. During the scan, estimate their
@@ -79,7 +85,7 @@ func (v *customerVerifier) key(*table.Table) model.Keys { return v.primaryKey }
 
 func (v *customerVerifier) read(ctx context.Context, c *check) error {
 	v.claim, v.lastEvent, v.claimOwner, v.copyCount = nil, nil, nil, 0
-	v.spendingSums, v.hasUnreadableOrder = commerce.Spendings{}, false
+	v.spendingSums, v.hasUnreadableOrder, v.reservation, v.unlisted = commerce.Spendings{}, false, commerce.Reservation{}, nil
 	b := c.table.KeyBuilder()
 	lastEventKey := model.LastEvent.Key(b, v.id)
 	if b.Err != nil {
@@ -92,13 +98,16 @@ func (v *customerVerifier) read(ctx context.Context, c *check) error {
 	v.records, v.lastEvent, v.deletion = found, found[lastEventKey], found[model.DeletedCustomerKey(v.id)]
 	v.lastEventBefore = v.lastEvent
 	pages := 0
-	if v.copyCount, pages, err = c.client.CustomerOrders(ctx, v.id, v.addSpending); err != nil {
+	if v.copyCount, pages, err = c.client.CustomerOrders(ctx, v.id, v.addOrder); err != nil {
 		return err
 	}
 	if err := v.readSpending(ctx, c); err != nil {
 		return err
 	}
 	if err := v.readNewestEvent(ctx, c); err != nil {
+		return err
+	}
+	if err := v.readReservation(ctx, c); err != nil {
 		return err
 	}
 	v.uncountable = pages > table.MaxCountPages
@@ -164,7 +173,7 @@ func (v *customerVerifier) verify(c *check) *repair.Diagnosis {
 	decoded, source := decodeFirst(diag, &v.recordWithEdges, c.table.DecodeCustomer)
 	diag.Source = model.KeyOf(source)
 	exists := decoded != nil || v.record() != nil || v.referenced || v.copyCount > 0 || v.deletion != nil
-	v.verifyLastEvent(diag, exists)
+	v.verifyLastEvent(c, diag, exists)
 	for _, rec := range v.spendingRecords {
 		if !exists {
 			diag.AddOrphan(repair.DriftSpending, rec, "the customer does not exist")
@@ -259,8 +268,9 @@ func (v *customerVerifier) verifyDeletion(c *check, diag *repair.Diagnosis) {
 	v.verifyEdges(diag, nil)
 }
 
-// verifyLastEvent reports a last event that is incomplete, outdated or without a customer.
-func (v *customerVerifier) verifyLastEvent(diag *repair.Diagnosis, exists bool) {
+// verifyLastEvent reports a last event that is incomplete, outdated or without a customer, or that
+// counts the open orders wrong.
+func (v *customerVerifier) verifyLastEvent(c *check, diag *repair.Diagnosis, exists bool) {
 	if v.lastEvent == nil {
 		return
 	}
@@ -275,9 +285,9 @@ func (v *customerVerifier) verifyLastEvent(diag *repair.Diagnosis, exists bool) 
 		diag.AddOrphan(repair.DriftLastEvent, v.lastEvent, "eventId is not a ULID, or orderId is empty")
 	case v.lastEventOutdated(diag.Table) && diag.UnreadableAttributes[model.KeyOf(v.lastEvent)] == nil:
 		diag.AddFinding(repair.DriftLastEvent, model.KeyOf(v.lastEvent), fmt.Sprintf("the last event is %s, but order %s has the newer event %s", event.ID, v.newestEvent.OrderID, v.newestEvent.ID), repair.RemedyRepair)
-		diag.Fixes = append(diag.Fixes, repair.NewReplacement(v.lastEvent, model.LastEventRecord(diag.Table.KeyBuilder(), v.id, *v.newestEvent)))
+		diag.Fixes = append(diag.Fixes, repair.NewReplacement(v.lastEvent, model.KeepReservation(model.LastEventRecord(diag.Table.KeyBuilder(), v.id, *v.newestEvent), v.lastEvent)))
 	default:
-		diag.Compare(&model.EntityLastEvent, v.lastEvent, model.LastEventRecord(diag.Table.KeyBuilder(), v.id, *event), repair.DriftLastEvent)
+		v.compareLastEvent(c, diag, model.LastEventRecord(diag.Table.KeyBuilder(), v.id, *event))
 	}
 }
 
@@ -310,10 +320,10 @@ func (v *customerVerifier) lacksOrderCount() bool {
 	return v.record() != nil && v.record()[model.AttrOrderCount] == nil
 }
 
-// uncertainty returns a message if an order may have been placed while orderCount was computed.
+// uncertainty returns a message if an order may have been placed or changed while the orders were counted.
 func (v *customerVerifier) uncertainty(*repair.Diagnosis) string {
-	if v.uncountable && v.lacksOrderCount() && !model.EqualRecords(v.lastEventBefore, v.lastEvent) {
-		return "new orders were placed each time the orders were counted"
+	if v.uncountable && v.lacksOrderCount() && !model.EqualRecords(v.lastEventBefore, v.lastEvent) || v.reservationUnsettled {
+		return "orders were placed or changed each time the orders were counted"
 	}
 	return ""
 }

@@ -282,7 +282,7 @@ func TestARecountReadsDamagedOrdersAgain(t *testing.T) {
 				items := s.Get(order, "#METADATA")["items"].(*types.AttributeValueMemberL)
 				items.Value[0].(*types.AttributeValueMemberM).Value["qty"] = storetest.Num("9")
 				s.Set(order, "#METADATA", storetest.Item{"items": items})
-			}, "embedded-items 1, stock-available 1"},
+			}, "embedded-items 1, last-event 1, stock-available 1"},
 		} {
 			t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 				s := newStockFixture(t, db)

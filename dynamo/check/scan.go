@@ -199,6 +199,9 @@ func (c *check) noteScanned(v verifier) {
 		if late, ok := v.findNewerCopies(c.table); ok {
 			c.addCandidateLocked(target{targetCustomer, string(v.id)}, candidate{newerCopies: late})
 		}
+		if v.needsReservation(c) && !v.reservationCounted() {
+			c.addCandidateLocked(target{targetCustomer, string(v.id)}, candidate{})
+		}
 	case *emailClaimVerifier:
 		if id := model.TextOf(v.claim, model.AttrCustomerID); v.customer.record() == nil && id != "" {
 			c.addCandidateLocked(target{targetCustomer, id}, candidate{claimedAddress: v.email})

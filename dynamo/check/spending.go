@@ -14,13 +14,16 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/repair"
 )
 
-// addSpending adds the total of an order to spendingSums. rec is the customer's copy of the order.
-func (v *customerVerifier) addSpending(rec model.Record) {
+// addOrder adds an order to spendingSums and reservation. rec is the customer's copy of the order.
+func (v *customerVerifier) addOrder(rec model.Record) {
 	o, err := v.table.DecodeOrder(model.Reader{Record: rec})
 	if err == nil {
 		err = v.spendingSums.Add(*o)
 	}
 	v.hasUnreadableOrder = v.hasUnreadableOrder || err != nil
+	if err == nil {
+		v.addReservation(o)
+	}
 }
 
 // readSpending reads the records that store the customer's monthly spending.
@@ -49,9 +52,8 @@ func (v *customerVerifier) verifySpending(c *check, diag *repair.Diagnosis, cust
 	for k, have := range v.spendingRecords {
 		readable[k] = diag.WithoutUnreadable(&model.EntitySpending, have)
 	}
-	// If an order is unreadable or still inconsistent, the sums may be wrong, so do not compare them.
 	// If the spending was never computed, compare the sums only if opts.Repair is set.
-	if v.hasUnreadableOrder || c.hasUnreadableOrders(v.id) || c.hasDriftedOrders(v.id) || !customer.SpendingComplete && !c.opts.Repair {
+	if v.cannotAddUp(c) || !customer.SpendingComplete && !c.opts.Repair {
 		return
 	}
 	b := c.table.KeyBuilder()
@@ -83,6 +85,12 @@ func (v *customerVerifier) verifySpending(c *check, diag *repair.Diagnosis, cust
 		diag.Dependencies = append(diag.Dependencies, repair.UnchangedRecord{Key: model.LastEvent.Key(b, v.id), AsRead: v.lastEventBefore})
 	}
 	customer.SpendingComplete = true
+}
+
+// cannotAddUp reports whether sums of the customer's orders may be wrong, because an order is
+// unreadable or still inconsistent.
+func (v *customerVerifier) cannotAddUp(c *check) bool {
+	return v.hasUnreadableOrder || c.hasUnreadableOrders(v.id) || c.hasDriftedOrders(v.id)
 }
 
 // hasDriftedOrders reports whether the customer has an order with an inconsistency that was not

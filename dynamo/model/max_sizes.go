@@ -1,6 +1,7 @@
 package model
 
 import (
+	"math"
 	"slices"
 
 	"github.com/ordergraph/ordergraph/commerce"
@@ -16,7 +17,7 @@ func MaxRecordSizes() map[string]int {
 	product.Available = -product.Available // a negative number takes one more byte
 	level, warehouse := largestValue(inventoryLevelAttributes), largestValue(warehouseAttributes)
 	records := slices.Concat(EncodeWithEdges(b, &e), EncodeWithEdges(b, &o), EncodeWithEdges(b, &c), EncodeWithEdges(b, &product), EncodeWithEdges(b, &level), EncodeWithEdges(b, &warehouse),
-		[]Record{OrderItemRecord(b, o, line), EventRecord(b, event), LastEventRecord(b, c.ID, event), EmailClaimRecord(b, c.Email, c.ID), DeletedCustomerRecord(b, largestValue(deletedCustomerAttributes)),
+		[]Record{OrderItemRecord(b, o, line), EventRecord(b, event), LastEventRecord(b, c.ID, event).Merge(Record{AttrOpenOrders: Num(math.MinInt), AttrReservedUnits: Num(math.MinInt), AttrReservationsCounted: Bool(true)}), EmailClaimRecord(b, c.Email, c.ID), DeletedCustomerRecord(b, largestValue(deletedCustomerAttributes)),
 			OrderCountsRecord(b, largestValue(orderCountsAttributes)), RepOrderCountRecord(b, largestValue(repOrderCountAttributes)), SpendingRecord(b, largestValue(spendingAttributes)), CategoryRecord(b, largestValue(categoryAttributes))})
 	sizes := map[string]int{}
 	for _, r := range records {

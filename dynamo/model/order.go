@@ -169,6 +169,17 @@ func LastEventRecord(b *KeyBuilder, id commerce.CustomerID, e commerce.Event) Re
 	return b.record(&EntityLastEvent, encode(eventAttributes, e).Merge(Record{"customerId": Str(string(id))}))
 }
 
+// KeepReservation copies the attributes that count a customer's open orders from the stored record
+// of the customer's last event to its new version (next), and returns next.
+func KeepReservation(next, stored Record) Record {
+	for _, name := range []string{AttrOpenOrders, AttrReservedUnits, AttrReservationsCounted} {
+		if v := stored[name]; v != nil {
+			next[name] = v
+		}
+	}
+	return next
+}
+
 // eventAttributes declares the attributes of a timeline event, or of the copy of the last event.
 func eventAttributes(a *attributeVisitor, e *commerce.Event) {
 	textAttribute(a, "eventId", &e.ID, commerce.ULIDLength)

@@ -27,6 +27,12 @@ const (
 	AttrPart       = "part"
 	AttrSpent      = "spent"
 	AttrOrders     = "orders"
+	// AttrOpenOrders and AttrReservedUnits are in the record of a customer's last event. They count
+	// the customer's pending and confirmed orders, and the units in them. If the boolean
+	// AttrReservationsCounted is true, they include all orders. Otherwise, they can be too low.
+	AttrOpenOrders          = "openOrders"
+	AttrReservedUnits       = "reservedUnits"
+	AttrReservationsCounted = "reservationsCounted"
 	// AttrSpendingComplete is a boolean in a customer's record. It reports whether the customer's
 	// spending records include all orders.
 	AttrSpendingComplete = "spendingComplete"

@@ -328,6 +328,17 @@ func (diag *Diagnosis) Compare(e *model.Entity, have, want model.Record, kind st
 	}
 }
 
+// SetUnreported sets attributes of a stored record (have), without a finding.
+func (diag *Diagnosis) SetUnreported(have, attributes model.Record) {
+	for i := range diag.Fixes {
+		if fix := &diag.Fixes[i]; fix.Key == model.KeyOf(have) {
+			fix.Set.Merge(attributes)
+			return
+		}
+	}
+	diag.Fixes = append(diag.Fixes, Fix{Key: model.KeyOf(have), AsRead: have, Set: attributes})
+}
+
 // kindOf returns the kind of inconsistency for a wrong value of the named attribute. If the
 // attribute has no kind of its own, kindOf returns its last parameter.
 func kindOf(e *model.Entity, name, otherwise string) string {

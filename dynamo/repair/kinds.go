@@ -81,7 +81,7 @@ func DriftKinds() []DriftKind {
 		{Name: DriftOrphanEvent, Problem: "an event has no order", Repair: "deletes the event"},
 		{Name: DriftTimeline, Problem: "an order's last event does not match its status", Repair: "appends an `imported` event"},
 		{Name: DriftUpdatedAt, Problem: "an order's update time is earlier than its last event", Repair: "sets the update time"},
-		{Name: DriftLastEvent, Problem: "the record of a customer's last event is wrong, or the customer is missing", Repair: "updates or deletes the record"},
+		{Name: DriftLastEvent, Problem: "the record of a customer's last event or its count of open orders or reserved units is wrong, or the customer is missing", Repair: "updates or deletes the record"},
 		{Name: DriftCustomerMissing, Problem: "a customer has orders or edges, but no record", Repair: "deletes the customer; with `-restore`, writes the record from an edge, or writes a stand-in"},
 		{Name: DriftCustomerDeleted, Problem: "a deleted customer has a record", Repair: "deletes the record"},
 		{Name: DriftOrderCount, Problem: "the order count of a customer, product or account rep is wrong or missing", Repair: "sets the count"},

@@ -220,7 +220,7 @@ func (client *Client) eventFixes(ctx context.Context, fix Fix) ([]Fix, time.Time
 	if last == nil {
 		return append(fixes, Fix{Key: k, put: next}), at, nil
 	}
-	return append(fixes, NewReplacement(last, next)), at, nil
+	return append(fixes, NewReplacement(last, model.KeepReservation(next, last))), at, nil
 }
 
 // maxRepairBytes is the maximum size of the records in a repair transaction. DynamoDB accepts 4 MB

@@ -202,7 +202,7 @@ func (r *settingsReader) sections() []setting.Section {
 			{Name: "ORDERGRAPH_AUTH", Value: setting.Choice(&r.Auth, "", AuthJWT, AuthNone), Meaning: "`jwt` (each request needs a token) or `none` (every caller has all permissions); with `ORDERGRAPH_STORE=dynamodb`, a value is required; otherwise, the default is `none`"},
 			{Name: "AUTH", Value: setting.Choice(&r.authAlias, "", AuthJWT, AuthNone), AliasOf: "ORDERGRAPH_AUTH", Meaning: "deprecated name of `ORDERGRAPH_AUTH`"},
 		}, r.jwtSettings()...)},
-		{Title: "Limits", Settings: slices.Concat(setting.Limits(&r.Limits), r.Rates.SettingDefinitions(), setting.Limits(&r.ServerLimits), r.PoolSizes.Settings())},
+		{Title: "Limits", Settings: slices.Concat(setting.Limits(&r.Limits), setting.Limits(&r.Table.Reservations), r.Rates.SettingDefinitions(), setting.Limits(&r.ServerLimits), r.PoolSizes.Settings())},
 		{Title: "Shares", Settings: []setting.Setting{
 			{Name: "ORDERGRAPH_SHARE_WEIGHTS", Value: setting.ParsedBy(&r.ShareWeights, "", "roles with whole numbers from 1 to 100, such as ADMIN=2,SERVICE=8", parseShareWeights), Meaning: "factor for each role, such as `ADMIN=2,SERVICE=8`; it multiplies the [shares](limits.md#shares) of the role's callers"},
 		}},

@@ -89,6 +89,13 @@ func newAuthenticatedFixture(t *testing.T, db *dynamodb.Client) authenticatedFix
 		o.HTTPClient = l
 		o.Retryer = aws.NopRetryer{}
 	}), smallDataset(t))
+	return authenticatedFixture{s, l, s.serveRoles(t)}
+}
+
+// serveRoles starts a server whose requests have the caller in the query of the URL. It returns the
+// URL without this query.
+func (s *fixture) serveRoles(t *testing.T) string {
+	t.Helper()
 	handler, err := server.New(server.Options{
 		Graph: graph.Options{Store: s.store, Cursors: paging.NewCursorSigner([]byte("a key for tests")), Authenticated: true},
 		Log:   slog.New(slog.NewTextHandler(failOnWrite{t}, nil)),
@@ -104,7 +111,7 @@ func newAuthenticatedFixture(t *testing.T, db *dynamodb.Client) authenticatedFix
 		handler.ServeHTTP(w, r)
 	}))
 	t.Cleanup(srv.Close)
-	return authenticatedFixture{s, l, srv.URL + server.PathGraphQL}
+	return srv.URL + server.PathGraphQL
 }
 
 // query returns the response to a caller. It does not ask for explain, which some roles may not

@@ -443,8 +443,9 @@ func (a *audit) checkCustomer(k Key, r Record) {
 func (a *audit) checkLastEvent(k Key, r Record) {
 	id := r.Text("customerId")
 	if e := a.requireRecord(k, "ORDER#"+r.Text("orderId"), "EVENT#"+r.Text("eventId")); e != nil {
-		a.compareRecords(k, "the timeline", r, e, append([]string{"customerId"}, uncopiedAttributes...)...)
+		a.compareRecords(k, "the timeline", r, e, append([]string{"customerId", "openOrders", "reservedUnits", "reservationsCounted"}, uncopiedAttributes...)...)
 	}
+	a.checkReservation(k, id, r)
 	if o := a.requireRecord(k, "ORDER#"+r.Text("orderId"), metadataSortKey); o != nil {
 		a.expectEqual(k, "the customer of the order", id, o.Text("customerId"))
 	}
@@ -454,6 +455,32 @@ func (a *audit) checkLastEvent(k Key, r Record) {
 				a.addProblem(k, "the last event is %s, but order %s has the newer event %s", r.Text("eventId"), orderID, eventID)
 			}
 		}
+	}
+}
+
+// checkReservation verifies that the sums in the record of a customer's last event are the customer's
+// open orders and the units in them. If the record does not state that all orders are counted, the
+// sums can be lower.
+func (a *audit) checkReservation(k Key, customer string, r Record) {
+	orders, units := 0, 0
+	for _, o := range a.orders {
+		if status := o.record.Text("status"); o.record.Text("customerId") == customer && (status == "pending" || status == "confirmed") {
+			orders++
+			for _, item := range o.items {
+				units += item.Int("qty")
+			}
+		}
+	}
+	stored := func(name string) int {
+		if r.Has(name) {
+			return r.Int(name)
+		}
+		return 0
+	}
+	haveOrders, haveUnits := stored("openOrders"), stored("reservedUnits")
+	counted, _ := r["reservationsCounted"].(*types.AttributeValueMemberBOOL)
+	if haveOrders > orders || haveUnits > units || counted != nil && counted.Value && (haveOrders < orders || haveUnits < units) {
+		a.addProblem(k, "counts %d open orders and %d reserved units, but the customer has %d and %d", haveOrders, haveUnits, orders, units)
 	}
 }
 

@@ -93,6 +93,9 @@ func (w *CommitRecorder) Do(r *http.Request) (*http.Response, error) {
 			}
 		}
 	}
+	if event == "" {
+		customer = "" // a repair may correct the record of the last event without an event
+	}
 	switch {
 	case !w.cancelConflicts:
 		w.transactionMu.Lock()

@@ -24,6 +24,7 @@ export function explain(error: UserError): string {
     case 'InvalidTransition':
     case 'NotFound':
     case 'PriceChanged':
+    case 'ReservationLimit':
     case 'TooManyLines':
     case 'VersionConflict':
       return error.message

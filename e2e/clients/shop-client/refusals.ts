@@ -7,6 +7,7 @@ export type Reaction =
   | { kind: 'readAgain'; message: string }
   | { kind: 'otherMove'; allowed: OrderStatus[] }
   | { kind: 'splitOrder'; limit: number }
+  | { kind: 'waitForShipment'; message: string }
   | { kind: 'correctInput'; message: string; field: string }
 
 /** Returns the reaction to a user error. A new type of user errors in the schema is a compile error here. */
@@ -24,6 +25,8 @@ export function reaction(refusal: RefusalFragment): Reaction {
       return { kind: 'otherMove', allowed: refusal.allowed }
     case 'TooManyLines':
       return { kind: 'splitOrder', limit: refusal.limit }
+    case 'ReservationLimit':
+      return { kind: 'waitForShipment', message }
     case 'AddressMissing':
     case 'AlreadyExists':
     case 'EmailTaken':
