@@ -18,10 +18,14 @@ import (
 )
 
 // repairConcurrently repairs the table. Another client makes change between the reads and the
-// writes of the repair.
+// writes of the repair. A transaction that only adds sums that are not stored yet is no repair.
 func repairConcurrently(r storetest.RawTable, change func()) ([]check.Drift, check.Summary) {
-	return r.WithHTTPHook(func(operation string, earlier int, _ string) *http.Response {
-		if operation == "TransactWriteItems" && earlier == 0 {
+	changed := false
+	return r.WithHTTPHook(func(operation string, _ int, body string) *http.Response {
+		writes := strings.Count(body, `"Update":`) + strings.Count(body, `"Put":`) + strings.Count(body, `"Delete":`)
+		onlySums := strings.Contains(body, model.AttrReservationsCounted) && writes == 1
+		if operation == "TransactWriteItems" && !changed && !onlySums {
+			changed = true
 			change()
 		}
 		return nil

@@ -36,7 +36,7 @@ func unverifiedChanges() map[string][]string {
 		"no other record has the value":                         alone,
 		"an event's time is in its ID, which orders the events": {"orderEvent.createdAt", "lastEvent.createdAt"},
 		"loaded orders have no last event, and the next change writes it": {
-			"lastEvent lost", "lastEvent.eventId", "lastEvent.orderId", "lastEvent.actor", "lastEvent.to",
+			"lastEvent lost", "lastEvent.orderId", "lastEvent.actor", "lastEvent.to",
 		},
 		"loaded orders are not in these counts":                   {"lastEvent.openOrders", "lastEvent.reservedUnits"},
 		"a deleted customer may have no orders":                   {"deletedCustomer lost"},

@@ -48,12 +48,9 @@ func TestRepairDoesNotOverwriteConcurrentChanges(t *testing.T) {
 		order := "ORDER#" + storetest.SmallOrderID(0)
 		// The copy is wrong, and the order's own record changes.
 		r.Set("CUSTOMER#c1", order, storetest.Item{"total": storetest.Num("1")})
-		drifts, summary := r.WithHTTPHook(func(operation string, earlier int, _ string) *http.Response {
-			if operation == "TransactWriteItems" && earlier == 0 {
-				bump(r, storetest.SmallOrderID(0), "c1", "kept")
-			}
-			return nil
-		}).Check(check.Options{Repair: true})
+		drifts, summary := repairConcurrently(r, func() {
+			bump(r, storetest.SmallOrderID(0), "c1", "kept")
+		})
 		if got := storetest.FormatDriftCounts(drifts); got != "order-total 1" || summary.UnrepairedCount() > 0 {
 			t.Errorf("found %s, %d left:\n%+v", got, summary.UnrepairedCount(), drifts)
 		}
@@ -97,15 +94,12 @@ func TestRepairDependsOnTheTrustedRecord(t *testing.T) {
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		r.Delete("EMAIL#bob@example.com", "#METADATA")
-		drifts, summary := r.WithHTTPHook(func(operation string, earlier int, _ string) *http.Response {
-			if operation == "TransactWriteItems" && earlier == 0 {
-				for _, sk := range []string{"#METADATA", "NAME"} {
-					r.Set("CUSTOMER#c2", sk, storetest.Item{"email": storetest.Str("new@example.com")})
-				}
-				r.Put(storetest.Item{"pk": storetest.Str("EMAIL#new@example.com"), "sk": storetest.Str("#METADATA"), "customerId": storetest.Str("c2")})
+		drifts, summary := repairConcurrently(r, func() {
+			for _, sk := range []string{"#METADATA", "NAME"} {
+				r.Set("CUSTOMER#c2", sk, storetest.Item{"email": storetest.Str("new@example.com")})
 			}
-			return nil
-		}).Check(check.Options{Repair: true})
+			r.Put(storetest.Item{"pk": storetest.Str("EMAIL#new@example.com"), "sk": storetest.Str("#METADATA"), "customerId": storetest.Str("c2")})
+		})
 		if got := storetest.FormatDriftCounts(drifts); got != "email-claim 1" || summary.UnrepairedCount() > 0 {
 			t.Errorf("found %s, %d left", got, summary.UnrepairedCount())
 		}
@@ -124,12 +118,9 @@ func TestRepairDoesNotReplaceConcurrentlyAddedRecords(t *testing.T) {
 		copied := r.Get("CUSTOMER#c1", "ORDER#"+storetest.SmallOrderID(0))
 		r.Delete("CUSTOMER#c1", "ORDER#"+storetest.SmallOrderID(0))
 		copied["note"] = storetest.Str("kept")
-		drifts, summary := r.WithHTTPHook(func(operation string, earlier int, _ string) *http.Response {
-			if operation == "TransactWriteItems" && earlier == 0 {
-				r.Put(copied)
-			}
-			return nil
-		}).Check(check.Options{Repair: true})
+		drifts, summary := repairConcurrently(r, func() {
+			r.Put(copied)
+		})
 		if got := storetest.FormatDriftCounts(drifts); got != "copy-missing 1" || summary.UnrepairedCount() > 0 {
 			t.Errorf("found %s, %d left", got, summary.UnrepairedCount())
 		}

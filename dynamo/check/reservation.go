@@ -9,7 +9,6 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/counting"
 	"github.com/ordergraph/ordergraph/dynamo/model"
-	"github.com/ordergraph/ordergraph/dynamo/repair"
 )
 
 // addReservation adds what an order reserves to reservation.
@@ -87,29 +86,18 @@ func (v *customerVerifier) needsReservation(c *check) bool {
 	return v.lastEvent != nil && (v.reservationCounted() || c.opts.Repair)
 }
 
-// compareLastEvent compares the record of the customer's last event with the expected record, to
-// which it adds the sums. Sums that do not include all orders are no inconsistency, so a repair sets
-// them without a finding.
-func (v *customerVerifier) compareLastEvent(c *check, diag *repair.Diagnosis, want model.Record) {
-	want = model.KeepReservation(want, v.lastEvent)
-	sums := model.Record{
-		model.AttrOpenOrders: model.Num(v.reservation.OpenOrders), model.AttrReservedUnits: model.Num(v.reservation.Units),
-		model.AttrReservationsCounted: model.Bool(true),
-	}
+// expectedReservation returns the sums that the record of the customer's last event should have.
+// Sums that do not include all orders are no inconsistency, so a repair sets them without a finding:
+// for such a record, reported is false.
+func (v *customerVerifier) expectedReservation(c *check) (sums model.Record, reported bool) {
 	// The sums are valid for the record as it was before the orders were read. A fix requires that the
 	// record still has all its attributes.
-	scanning := v.lastEventBefore == nil
-	valid := v.needsReservation(c) && !v.cannotAddUp(c) && (scanning || model.EqualRecords(v.lastEventBefore, v.lastEvent))
-	counted := v.reservationCounted()
-	if valid && counted {
-		want.Merge(sums)
+	scanning, counted := v.lastEventBefore == nil, v.reservationCounted()
+	if !v.needsReservation(c) || v.cannotAddUp(c) || scanning && !counted || !scanning && !model.EqualRecords(v.lastEventBefore, v.lastEvent) {
+		return nil, false
 	}
-	if valid && counted && len(v.unlisted) > 0 {
-		// The scan has not read the items of these orders. Only a further read can count their units.
-		diag.AddFinding(repair.DriftLastEvent, model.KeyOf(v.lastEvent), "the units of orders without an item list are not counted yet", repair.RemedyRepair)
-	}
-	diag.Compare(&model.EntityLastEvent, v.lastEvent, want, repair.DriftLastEvent)
-	if valid && !counted && !scanning {
-		diag.SetUnreported(v.lastEvent, sums)
-	}
+	return model.Record{
+		model.AttrOpenOrders: model.Num(v.reservation.OpenOrders), model.AttrReservedUnits: model.Num(v.reservation.Units),
+		model.AttrReservationsCounted: model.Bool(true),
+	}, counted
 }
