@@ -380,8 +380,11 @@ func (v *victim) measureAttack(t *testing.T, id admission.PoolID, byStrangers bo
 	// The attack has begun when the attacker uses half of the capacity that it can use at most.
 	pool := v.pools[id]
 	most := pool.Size
-	if byStrangers {
+	switch {
+	case byStrangers:
 		most = max(1, pool.Size/2)
+	case pool.HeldDivisor > 0:
+		most = max(1, pool.Size/pool.HeldDivisor)
 	}
 	for guard := time.After(30 * time.Second); pool.Used() < most/2+most%2; {
 		select {

@@ -10,6 +10,8 @@ type Caller struct {
 	// If Anonymous is true, the caller has no verified token, and Key contains its network address.
 	// All anonymous callers together can use at most half of a pool.
 	Anonymous bool
+	// If Customer is true, the caller is a customer, not staff or a service.
+	Customer bool
 	// Weight multiplies the caller's share of a pool. 0 means 1.
 	Weight int
 }

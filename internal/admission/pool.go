@@ -208,7 +208,11 @@ func (p *Pool) refusal(c Caller, part int64) *Refusal {
 			return &p.full
 		}
 	}
-	if p.usedByKey[c.Key]+part > shareFactor*c.weight()*free {
+	used := p.usedByKey[c.Key]
+	if used+part > shareFactor*c.weight()*free {
+		return &p.exceeded
+	}
+	if p.HeldDivisor > 0 && used > 0 && c.Customer && (used+part)*int64(p.HeldDivisor) > p.size*c.weight() {
 		return &p.exceeded
 	}
 	return nil

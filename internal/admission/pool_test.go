@@ -45,6 +45,36 @@ func TestShares(t *testing.T) {
 	}
 }
 
+// Customers that hold capacity without a time limit leave capacity for others, however few release
+// it.
+func TestHeldCapacity(t *testing.T) {
+	for id, d := range New(Sizes{}) {
+		if held := PoolID(id) == PoolSockets || PoolID(id) == PoolSubscriptions || PoolID(id) == PoolSubscriptionMemory; held != (d.HeldDivisor > 0) {
+			t.Errorf("pool %s: the divisor is %d", d.Name, d.HeldDivisor)
+		}
+	}
+	for _, size := range []int{48, 300, 3072} {
+		p := newPool(PoolDeclaration{Size: size, HeldDivisor: 16})
+		for i := range 10 {
+			if n := maxParts(p, Caller{Key: fmt.Sprint("c", i), Customer: true}); n != size/16 {
+				t.Errorf("customer %d can acquire %d of %d units, want a sixteenth", i, n, size)
+			}
+		}
+		if n := maxParts(p, Caller{Key: "customer with a weight", Weight: 4, Customer: true}); n != 4*size/16 {
+			t.Errorf("a customer with weight 4 can acquire %d of %d units, want a quarter", n, size)
+		}
+	}
+	p := newPool(PoolDeclaration{Size: 8, HeldDivisor: 16})
+	for i := range 5 {
+		if n := maxParts(p, Caller{Key: fmt.Sprint("c", i), Customer: true}); n != 1 {
+			t.Errorf("customer %d can acquire %d of 8 units, want 1", i, n)
+		}
+	}
+	if n := maxParts(newPool(PoolDeclaration{Size: 80, HeldDivisor: 16}), Caller{Key: "gateway"}); n != 70 {
+		t.Errorf("a gateway can acquire %d of 80 units, want seven eighths", n)
+	}
+}
+
 // A pool counts refusals by their reason. A caller that waits is not counted as refused.
 func TestRefusalsAreCounted(t *testing.T) {
 	p := pool(8)
@@ -73,7 +103,7 @@ func TestWeights(t *testing.T) {
 	}
 	maxParts(p, heavy)
 	if l, h := p.UsedBy(light), p.UsedBy(heavy); h < 3*l {
-		t.Errorf("a caller with weight 4 uses %d units, a caller with weight 1 uses %d, want at least three times that number", h, l)
+		t.Errorf("a customer with weight 4 uses %d units, a caller with weight 1 uses %d, want at least three times that number", h, l)
 	}
 }
 

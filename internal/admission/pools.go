@@ -53,6 +53,10 @@ type PoolDeclaration struct {
 	// The pool ignores a request for at most UncountedUpTo units. Any other request counts as at least
 	// Minimum units.
 	UncountedUpTo, Minimum int
+	// HeldDivisor is set if callers hold the capacity without a time limit. A customer with weight 1
+	// can then use at most the size divided by HeldDivisor, or else one part. Without this maximum, a
+	// few customers could keep all others out.
+	HeldDivisor int
 	// If Waits is true, requests wait until the pool has capacity. If Waits is false, they are
 	// refused.
 	Waits bool
@@ -72,6 +76,9 @@ type Sizes [poolCount]int
 
 const statusServiceUnavailable = 503
 
+// heldDivisor is the HeldDivisor of the pools whose capacity is held without a time limit.
+const heldDivisor = 16
+
 // poolDeclarations declares all pools. The defaults suit a server with one or two cores.
 var poolDeclarations = [poolCount]PoolDeclaration{
 	PoolConnections: {
@@ -80,8 +87,8 @@ var poolDeclarations = [poolCount]PoolDeclaration{
 	},
 	PoolSockets: {
 		Name: "sockets", Counts: "WebSockets and event streams", DerivedFrom: "three quarters of `connections`",
-		derive: func(s Sizes) int { return s[PoolConnections] * 3 / 4 },
-		Code:   errcode.Overloaded, Status: statusServiceUnavailable, Advice: "use one socket for several subscriptions",
+		derive: func(s Sizes) int { return s[PoolConnections] * 3 / 4 }, HeldDivisor: heldDivisor,
+		Code: errcode.Overloaded, Status: statusServiceUnavailable, Advice: "use one socket for several subscriptions",
 	},
 	PoolTokenVerifications: {
 		Name: "verifications", Counts: "token signatures being verified", DerivedFrom: "half the processors",
@@ -110,11 +117,11 @@ var poolDeclarations = [poolCount]PoolDeclaration{
 		Code: errcode.Overloaded, Status: statusServiceUnavailable, Advice: "request less data",
 	},
 	PoolSubscriptions: {
-		Name: "subscriptions", Counts: "subscriptions and WebSocket operations", Setting: "ORDERGRAPH_MAX_SUBSCRIPTIONS", Default: 10_000,
+		Name: "subscriptions", Counts: "subscriptions and WebSocket operations", Setting: "ORDERGRAPH_MAX_SUBSCRIPTIONS", Default: 10_000, HeldDivisor: heldDivisor,
 		Code: errcode.TooManySubscriptions, Status: statusServiceUnavailable, Advice: "complete other operations first",
 	},
 	PoolSubscriptionMemory: {
-		Name: "subscriptionMemory", Counts: "bytes of the documents and variables of subscriptions", Setting: "ORDERGRAPH_MAX_SUBSCRIPTION_MEMORY", Default: 16 << 20,
+		Name: "subscriptionMemory", Counts: "bytes of the documents and variables of subscriptions", Setting: "ORDERGRAPH_MAX_SUBSCRIPTION_MEMORY", Default: 16 << 20, HeldDivisor: heldDivisor,
 		Code: errcode.TooManySubscriptions, Advice: "send the same document as other subscriptions, with different variables",
 	},
 	PoolSubscriptionCatchUps: {

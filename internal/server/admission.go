@@ -18,7 +18,7 @@ func (h httpHandler) callerOf(identity auth.Identity) admission.Caller {
 	principal := identity.Principal
 	c := admission.Caller{Key: principal.ID, Weight: h.weights[principal.Role], Anonymous: principal.Role == commerce.RoleAnonymous}
 	if principal.Customer != "" {
-		c.Key = "customer/" + string(principal.Customer)
+		c.Key, c.Customer = "customer/"+string(principal.Customer), true
 	}
 	return c
 }

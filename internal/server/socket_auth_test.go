@@ -179,10 +179,10 @@ func (l *liveServer) openAll(init string) (open []*peer) {
 }
 
 // A customer cannot use the capacity of all others, neither with subscriptions on any number of
-// sockets nor with sockets and streams. A single customer can use most of the capacity.
+// sockets nor with sockets and streams. A customer can use a sixteenth of the capacity.
 func TestOneCustomerLeavesCapacityForOthers(t *testing.T) {
 	t.Parallel()
-	l, g := liveWithAuthentication(t, server.Options{Admission: admission.New(admission.Sizes{admission.PoolSubscriptions: 16, admission.PoolConnections: 43})})
+	l, g := liveWithAuthentication(t, server.Options{Admission: admission.New(admission.Sizes{admission.PoolSubscriptions: 14 * 16, admission.PoolConnections: 600})})
 	ann, bob := g.token(t, customerClaims("cust_01")), g.token(t, customerClaims("cust_001"))
 	const follow = `subscription { customerOrders(customerId: "cust_01") { id } }`
 	stream := func(token string) *events {
@@ -190,7 +190,7 @@ func TestOneCustomerLeavesCapacityForOthers(t *testing.T) {
 	}
 	open := l.openAll(`{"type":"connection_init","payload":{"Authorization":"Bearer ` + ann + `"}}`)
 	if len(open) != 28 {
-		t.Errorf("one caller could open %d of 32 sockets, want seven eighths", len(open))
+		t.Errorf("one caller could open %d of 450 sockets, want a sixteenth", len(open))
 	}
 	stream(ann).refused(t, http.StatusServiceUnavailable, "OVERLOADED")
 	for i := range 14 {
@@ -229,6 +229,34 @@ func TestOneCustomerLeavesCapacityForOthers(t *testing.T) {
 	_ = open[0].conn.CloseNow()
 	_ = open[1].conn.CloseNow()
 	l.waitForSubscriptions(1)
+}
+
+// Several customers that open all sockets of their shares cannot keep others out.
+func TestCustomersLeaveSocketsForOthers(t *testing.T) {
+	t.Parallel()
+	l, g := liveWithAuthentication(t, server.Options{Admission: admission.New(admission.Sizes{admission.PoolConnections: 64})})
+	for i := range 5 {
+		token := g.token(t, customerClaims(fmt.Sprint("cust_00", i+1)))
+		open := 0
+		for {
+			w, status, err := l.tryDial([]string{"graphql-transport-ws"}, "Authorization", "Bearer "+token)
+			if err != nil {
+				if status != http.StatusServiceUnavailable {
+					t.Fatalf("status %d, %v", status, err)
+				}
+				break
+			}
+			w.send(frame{Type: "connection_init"})
+			w.want("connection_ack", "")
+			open++
+		}
+		if open != 3 {
+			t.Errorf("customer %d can open %d of 48 sockets, want a sixteenth", i, open)
+		}
+	}
+	w := l.as(g.token(t, nil))
+	w.subscribe("a", `{ viewer { role } }`)
+	w.want("next", "a")
 }
 
 // Before a socket is authenticated, it accepts only short messages.
