@@ -3,7 +3,6 @@ package dynamo
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"fmt"
 	"io"
 	"log/slog"
@@ -80,18 +79,11 @@ func New(db *dynamodb.Client, opts Options) (*Store, error) {
 	if opts.Shards < 0 || opts.Shards > model.MaxShards {
 		return nil, fmt.Errorf("open order book: Options.Shards is %d, but must be from 1 to %d", opts.Shards, model.MaxShards)
 	}
-	if opts.Clock == nil {
-		opts.Clock = time.Now
-	}
-	if opts.Log == nil {
-		opts.Log = slog.New(slog.DiscardHandler)
-	}
-	if opts.Entropy == nil {
-		opts.Entropy = rand.Reader
-	}
-	codec := model.Codec{Currency: cmp.Or(opts.Currency, "USD"), Shards: max(1, opts.Shards)}
-	opts.Attempts.Log = opts.Log
-	return newStore(table.OpenTable(db, opts.Table, codec, opts.Clock, opts.Entropy, opts.Log, opts.Observer, attempt.NewGuard(opts.Attempts)), opts.Reservations), nil
+	t := table.Open(db, opts.Table, table.Options{
+		Codec: model.Codec{Currency: cmp.Or(opts.Currency, "USD"), Shards: max(1, opts.Shards)},
+		Clock: opts.Clock, Entropy: opts.Entropy, Log: opts.Log, Observer: opts.Observer, Attempts: opts.Attempts,
+	})
+	return newStore(t, opts.Reservations), nil
 }
 
 // Consistent returns a Store for the same table with strongly consistent reads, which cost twice as

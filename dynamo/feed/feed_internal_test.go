@@ -2,14 +2,11 @@ package feed
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
-	"log/slog"
 	"runtime"
 	"testing"
 	"time"
 
-	"github.com/ordergraph/ordergraph/dynamo/attempt"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/internal/embedded"
@@ -20,7 +17,7 @@ import (
 func TestIdleSubscriptions(t *testing.T) {
 	const subscriptions, maxBytes = 5_000, 1_000 // a subscription takes about 500 bytes
 	engine := embedded.New()
-	orders := table.OpenTable(engine.Client(), "orders", model.Codec{Currency: "USD", Shards: 1}, time.Now, rand.Reader, slog.New(slog.DiscardHandler), nil, attempt.NewGuard(attempt.GuardOptions{}))
+	orders := table.Open(engine.Client(), "orders", table.Options{Codec: model.Codec{Currency: "USD", Shards: 1}})
 	feed := Open(orders, EngineSource(engine), Options{})
 	defer feed.Close()
 	first := &Subscription{feed: feed, topic: topic{topicOrder, "first"}}

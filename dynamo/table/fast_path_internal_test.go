@@ -3,13 +3,11 @@ package table
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"reflect"
@@ -54,7 +52,7 @@ func newTable(db *dynamodb.Client) *Table { return newGuardedTable(db, attempt.G
 
 // newGuardedTable returns a table that uses the client db, and a guard with the given options.
 func newGuardedTable(db *dynamodb.Client, opts attempt.GuardOptions) *Table {
-	return OpenTable(db, "shop", model.Codec{Currency: "USD", Shards: 1}, time.Now, rand.Reader, slog.New(slog.DiscardHandler), nil, attempt.NewGuard(opts))
+	return Open(db, "shop", Options{Codec: model.Codec{Currency: "USD", Shards: 1}, Attempts: opts})
 }
 
 // onFastPath returns s, which uses the fast path.

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"crypto/rand"
 	"io"
 	"log/slog"
 	"time"
@@ -42,12 +43,39 @@ type Table struct {
 	writeOptions, BulkOptions func(*dynamodb.Options)
 }
 
-// OpenTable returns a Table that sends its requests through the client db. New IDs get their random
-// bytes from entropy. clock returns the local time. log receives a message when this time and
-// DynamoDB's clock start to differ, and when they agree again. observer may be nil.
-func OpenTable(db *dynamodb.Client, name string, codec model.Codec, clock func() time.Time, entropy io.Reader, log *slog.Logger, observer trace.Observer, guard *attempt.Guard) *Table {
-	t := &Table{Codec: codec, Name: name, clock: clock, entropy: entropy, observer: observer, stats: newStats(), Guard: guard}
-	watched, watch := watchClock(db, clock, clockLogger(log))
+// Options are the layout of a table, and the dependencies of a Table. Only Codec has no default.
+type Options struct {
+	// Codec is the layout of the records.
+	Codec model.Codec
+	// Clock returns the local time. The default is the system clock.
+	Clock func() time.Time
+	// Entropy is the source of the random bytes of new IDs. The default is crypto/rand. The reader
+	// must be safe for concurrent use.
+	Entropy io.Reader
+	// Log receives a message when Clock and DynamoDB's clock start to differ, and when they agree
+	// again. By default, the messages are discarded.
+	Log *slog.Logger
+	// Observer is notified of all requests to the table. It may be nil.
+	Observer trace.Observer
+	// Attempts configures the limits of attempts. Its field Log is ignored.
+	Attempts attempt.GuardOptions
+}
+
+// Open returns the table with the given name. It sends its requests through the client db.
+func Open(db *dynamodb.Client, name string, opts Options) *Table {
+	if opts.Clock == nil {
+		opts.Clock = time.Now
+	}
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
+	}
+	if opts.Entropy == nil {
+		opts.Entropy = rand.Reader
+	}
+	opts.Attempts.Log = opts.Log
+	guard := attempt.NewGuard(opts.Attempts)
+	t := &Table{Codec: opts.Codec, Name: name, clock: opts.Clock, entropy: opts.Entropy, observer: opts.Observer, stats: newStats(), Guard: guard}
+	watched, watch := watchClock(db, opts.Clock, clockLogger(opts.Log))
 	t.watch = watch
 	guarded := guard.WrapClient(watched)
 	if t.fastPath, t.FallbackReason = newFastPath(db, guarded, guard); t.fastPath != nil {
