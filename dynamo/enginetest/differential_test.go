@@ -17,8 +17,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/ordergraph/ordergraph/embedded"
 	"github.com/ordergraph/ordergraph/internal/dynamolocal"
-	"github.com/ordergraph/ordergraph/internal/embedded"
 )
 
 // The differential test does not compare the following behaviour. DynamoDB Local differs from

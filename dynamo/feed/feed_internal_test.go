@@ -9,7 +9,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
-	"github.com/ordergraph/ordergraph/internal/embedded"
+	"github.com/ordergraph/ordergraph/embedded"
 )
 
 // Idle subscriptions take a bounded amount of memory and no goroutine. Nothing is left after they

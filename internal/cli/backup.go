@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/ordergraph/ordergraph/embedded"
 	"github.com/ordergraph/ordergraph/internal/config"
-	"github.com/ordergraph/ordergraph/internal/embedded"
 )
 
 // serveBackups lets the command backup copy the store until this command has ended. A store in

@@ -11,9 +11,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/ordergraph/ordergraph/embedded"
 	"github.com/ordergraph/ordergraph/internal/config"
 	"github.com/ordergraph/ordergraph/internal/crosssite"
-	"github.com/ordergraph/ordergraph/internal/embedded"
 )
 
 const (

@@ -10,9 +10,9 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/ordergraph/ordergraph/dynamo/feed"
+	"github.com/ordergraph/ordergraph/embedded"
 	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/authtest"
-	"github.com/ordergraph/ordergraph/internal/embedded"
 	"github.com/ordergraph/ordergraph/internal/server"
 	"github.com/ordergraph/ordergraph/internal/storetest"
 )
