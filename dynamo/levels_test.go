@@ -12,8 +12,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/change"
 	"github.com/ordergraph/ordergraph/dynamo/model"
-	"github.com/ordergraph/ordergraph/internal/storetest"
-	"github.com/ordergraph/ordergraph/internal/workload"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/workload"
 )
 
 // statusRead returns the status whose partition a Query reads, or 0 for another partition.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/ordergraph/ordergraph/dynamo/model"
-	"github.com/ordergraph/ordergraph/internal/longtest"
+	"github.com/ordergraph/ordergraph/internal/test/longtest"
 )
 
 // A merge returns the first rows in order for any distribution of rows over partitions, including

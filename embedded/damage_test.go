@@ -16,7 +16,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/embedded"
 	"github.com/ordergraph/ordergraph/embedded/internal/file"
-	"github.com/ordergraph/ordergraph/internal/longtest"
+	"github.com/ordergraph/ordergraph/internal/test/longtest"
 )
 
 // storeContent returns everything that clients can read from the table "items".

@@ -10,7 +10,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/markdown"
-	"github.com/ordergraph/ordergraph/internal/golden"
+	"github.com/ordergraph/ordergraph/internal/test/golden"
 )
 
 const accessDocs = "../docs/access.md"

@@ -9,7 +9,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/graph/bound"
-	"github.com/ordergraph/ordergraph/internal/golden"
+	"github.com/ordergraph/ordergraph/internal/test/golden"
 )
 
 // testdata/bounds.golden contains the bounds of all mutations and of the queries with documented

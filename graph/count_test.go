@@ -9,7 +9,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/graph/paging"
-	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
 // A customer's orders are counted exactly, and the bound is the maximum cost of counting. A

@@ -18,7 +18,7 @@ import (
 	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/graph/paging"
-	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
 // executor returns an executor of the sample dataset.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
-	"github.com/ordergraph/ordergraph/internal/raceenabled"
+	"github.com/ordergraph/ordergraph/internal/test/raceenabled"
 )
 
 // executedOrders is a typical page of orders with totals, placement times, customers and items.

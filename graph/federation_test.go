@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
 // Composition tools get the directives that they need, even without introspection. Clients cannot

@@ -9,7 +9,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/markdown"
 	"github.com/ordergraph/ordergraph/graph/bound"
-	"github.com/ordergraph/ordergraph/internal/golden"
+	"github.com/ordergraph/ordergraph/internal/test/golden"
 )
 
 func TestGoldenModelDocs(t *testing.T) {

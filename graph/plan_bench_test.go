@@ -15,8 +15,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/graph/operation"
 	"github.com/ordergraph/ordergraph/graph/paging"
-	"github.com/ordergraph/ordergraph/internal/raceenabled"
-	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/raceenabled"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
 	"github.com/ordergraph/ordergraph/loaders"
 )
 

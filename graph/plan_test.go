@@ -17,7 +17,7 @@ import (
 	"github.com/ordergraph/ordergraph/graph/explain"
 	"github.com/ordergraph/ordergraph/graph/operation"
 	"github.com/ordergraph/ordergraph/graph/paging"
-	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
 // argumentValues are the GraphQL literals that random queries use for arguments, by argument name.

@@ -28,11 +28,11 @@ import (
 	"github.com/ordergraph/ordergraph/graph/explain"
 	"github.com/ordergraph/ordergraph/graph/operation"
 	"github.com/ordergraph/ordergraph/graph/paging"
-	"github.com/ordergraph/ordergraph/internal/longtest"
-	"github.com/ordergraph/ordergraph/internal/raceenabled"
-	"github.com/ordergraph/ordergraph/internal/replay"
 	"github.com/ordergraph/ordergraph/internal/setting"
-	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/longtest"
+	"github.com/ordergraph/ordergraph/internal/test/raceenabled"
+	"github.com/ordergraph/ordergraph/internal/test/replay"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
 // mostUsed is the maximum ratio of an operation's use of a resource to the amount that its points

@@ -21,8 +21,8 @@ import (
 	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/graph/rate"
 	"github.com/ordergraph/ordergraph/internal/admission"
-	"github.com/ordergraph/ordergraph/internal/longtest"
-	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/longtest"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
 // newRateLimitedExecutor returns an executor with rate limits, and its clock.

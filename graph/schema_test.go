@@ -14,7 +14,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/graph/operation"
 	"github.com/ordergraph/ordergraph/graph/scalar"
-	"github.com/ordergraph/ordergraph/internal/golden"
+	"github.com/ordergraph/ordergraph/internal/test/golden"
 )
 
 // own returns the types that this schema defines, sorted by name.

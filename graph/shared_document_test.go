@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/ordergraph/ordergraph/commerce"
-	"github.com/ordergraph/ordergraph/internal/longtest"
+	"github.com/ordergraph/ordergraph/internal/test/longtest"
 )
 
 // sharing is a document of many requests, with the differences between the requests: the operation,

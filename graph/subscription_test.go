@@ -22,7 +22,7 @@ import (
 	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/graph/rate"
 	"github.com/ordergraph/ordergraph/internal/admission"
-	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
 // scriptedSource is a source that delivers prepared changes, and then an error.

@@ -7,7 +7,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
-	"github.com/ordergraph/ordergraph/internal/raceenabled"
+	"github.com/ordergraph/ordergraph/internal/test/raceenabled"
 	"github.com/ordergraph/ordergraph/loaders"
 )
 

@@ -19,7 +19,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/embedded"
 	"github.com/ordergraph/ordergraph/internal/sampledata"
-	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
 // newGenerator returns a generator of datasets with this number of orders.

@@ -4,8 +4,8 @@ import (
 	"os"
 	"testing"
 
-	"github.com/ordergraph/ordergraph/internal/dynamolocal"
-	"github.com/ordergraph/ordergraph/internal/longtest"
+	"github.com/ordergraph/ordergraph/internal/test/dynamolocal"
+	"github.com/ordergraph/ordergraph/internal/test/longtest"
 )
 
 func TestMain(m *testing.M) {

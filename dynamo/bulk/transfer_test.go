@@ -30,9 +30,9 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
-	"github.com/ordergraph/ordergraph/internal/faults"
 	"github.com/ordergraph/ordergraph/internal/sampledata"
-	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/faults"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
 // externalRecords returns external records. They have types that the model does not use, numbers

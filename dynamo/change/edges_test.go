@@ -9,8 +9,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/change"
 	"github.com/ordergraph/ordergraph/dynamo/model"
-	"github.com/ordergraph/ordergraph/internal/storetest"
-	"github.com/ordergraph/ordergraph/internal/workload"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/workload"
 )
 
 // Mutations that add to a number of a record also write the edges that repeat the number. In this

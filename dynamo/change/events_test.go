@@ -15,9 +15,9 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/bulk"
 	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/dynamo/model"
-	"github.com/ordergraph/ordergraph/internal/longtest"
-	"github.com/ordergraph/ordergraph/internal/storetest"
-	"github.com/ordergraph/ordergraph/internal/workload"
+	"github.com/ordergraph/ordergraph/internal/test/longtest"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/workload"
 )
 
 // Servers with different clocks change orders of two customers concurrently. The events of each

@@ -12,7 +12,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/dynamo/table"
-	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
 // newTableWithoutOrderCount is a table with a customer whose record has no order count, like an

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/ordergraph/ordergraph/dynamo/repair"
-	"github.com/ordergraph/ordergraph/internal/golden"
+	"github.com/ordergraph/ordergraph/internal/test/golden"
 )
 
 // Every kind has a description, and some damage causes a drift of this kind.

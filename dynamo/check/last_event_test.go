@@ -14,8 +14,8 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/check"
-	"github.com/ordergraph/ordergraph/internal/storetest"
-	"github.com/ordergraph/ordergraph/internal/workload"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/workload"
 )
 
 // outdatedFixture is a table in which a customer's last event is older than the events of the

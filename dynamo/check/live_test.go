@@ -19,9 +19,9 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/dynamo/table"
-	"github.com/ordergraph/ordergraph/internal/faults"
-	"github.com/ordergraph/ordergraph/internal/longtest"
-	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/faults"
+	"github.com/ordergraph/ordergraph/internal/test/longtest"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
 // bump changes both records of an order as a mutation does, in one transaction.

@@ -18,7 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ordergraph/ordergraph/embedded"
-	"github.com/ordergraph/ordergraph/internal/dynamolocal"
+	"github.com/ordergraph/ordergraph/internal/test/dynamolocal"
 )
 
 // The differential test does not compare the following behaviour. DynamoDB Local differs from

@@ -10,8 +10,8 @@ import (
 
 	"github.com/ordergraph/ordergraph/dynamo/enginetest"
 	"github.com/ordergraph/ordergraph/embedded"
-	"github.com/ordergraph/ordergraph/internal/dynamolocal"
-	"github.com/ordergraph/ordergraph/internal/longtest"
+	"github.com/ordergraph/ordergraph/internal/test/dynamolocal"
+	"github.com/ordergraph/ordergraph/internal/test/longtest"
 )
 
 func TestMain(m *testing.M) {

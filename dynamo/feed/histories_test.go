@@ -20,7 +20,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/embedded"
-	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
 // laggingSource is a source that holds back changes until the test calls report. The test can also

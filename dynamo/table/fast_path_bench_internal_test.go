@@ -18,7 +18,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
-	"github.com/ordergraph/ordergraph/internal/raceenabled"
+	"github.com/ordergraph/ordergraph/internal/test/raceenabled"
 )
 
 // orderJSON returns order n in DynamoDB's JSON, as other software may write it.

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/ordergraph/ordergraph/internal/dynamolocal"
+	"github.com/ordergraph/ordergraph/internal/test/dynamolocal"
 )
 
 func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }

@@ -7,11 +7,11 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/ordergraph/ordergraph/internal/longtest"
-	"github.com/ordergraph/ordergraph/internal/raceenabled"
-	"github.com/ordergraph/ordergraph/internal/replay"
 	"github.com/ordergraph/ordergraph/internal/server"
 	"github.com/ordergraph/ordergraph/internal/telemetry"
+	"github.com/ordergraph/ordergraph/internal/test/longtest"
+	"github.com/ordergraph/ordergraph/internal/test/raceenabled"
+	"github.com/ordergraph/ordergraph/internal/test/replay"
 )
 
 // BenchmarkHandler measures sequential requests, from the HTTP request to the written response.

@@ -15,9 +15,9 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/change"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/embedded"
-	"github.com/ordergraph/ordergraph/internal/faults"
-	"github.com/ordergraph/ordergraph/internal/storetest"
-	"github.com/ordergraph/ordergraph/internal/workload"
+	"github.com/ordergraph/ordergraph/internal/test/faults"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/workload"
 )
 
 // orderCountKey and repOrderKey match the key of a counter record in a DynamoDB request.

@@ -22,10 +22,10 @@ import (
 	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/internal/config"
 	"github.com/ordergraph/ordergraph/internal/observation"
-	"github.com/ordergraph/ordergraph/internal/replay"
 	"github.com/ordergraph/ordergraph/internal/server"
-	"github.com/ordergraph/ordergraph/internal/storetest"
 	"github.com/ordergraph/ordergraph/internal/telemetry"
+	"github.com/ordergraph/ordergraph/internal/test/replay"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
 // testServer is the handler with its table.

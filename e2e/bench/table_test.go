@@ -14,9 +14,9 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/embedded"
-	"github.com/ordergraph/ordergraph/internal/raceenabled"
-	"github.com/ordergraph/ordergraph/internal/replay"
-	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/raceenabled"
+	"github.com/ordergraph/ordergraph/internal/test/replay"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
 // tableRead is a read of the table without GraphQL.

@@ -9,7 +9,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/config"
 	"github.com/ordergraph/ordergraph/internal/logging"
 	"github.com/ordergraph/ordergraph/internal/observation"
-	"github.com/ordergraph/ordergraph/internal/tracetest"
+	"github.com/ordergraph/ordergraph/internal/test/tracetest"
 	"github.com/ordergraph/ordergraph/internal/tracing"
 )
 

@@ -15,7 +15,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/dynamo/attempt"
 	"github.com/ordergraph/ordergraph/internal/server"
-	"github.com/ordergraph/ordergraph/internal/workload"
+	"github.com/ordergraph/ordergraph/internal/test/workload"
 )
 
 // sampleInterval is the interval between two samples, both in this test and in Prometheus.

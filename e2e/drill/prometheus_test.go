@@ -21,7 +21,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"github.com/ordergraph/ordergraph/internal/workload"
+	"github.com/ordergraph/ordergraph/internal/test/workload"
 )
 
 // alertRules are the rules for operators.

@@ -10,8 +10,8 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/ordergraph/ordergraph/embedded"
-	"github.com/ordergraph/ordergraph/internal/longtest"
-	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/longtest"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
 // placed contains the mutations of one client: the placement of an order and, if the client

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ordergraph/ordergraph/internal/workload"
+	"github.com/ordergraph/ordergraph/internal/test/workload"
 )
 
 // server is a server that keeps its data in a file. It is repeatedly killed and started again.

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ordergraph/ordergraph/internal/longtest"
+	"github.com/ordergraph/ordergraph/internal/test/longtest"
 )
 
 // event is a change of an order that a subscription has delivered.

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/ordergraph/ordergraph/internal/admission"
-	"github.com/ordergraph/ordergraph/internal/longtest"
+	"github.com/ordergraph/ordergraph/internal/test/longtest"
 )
 
 var (

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ordergraph/ordergraph/internal/longtest"
+	"github.com/ordergraph/ordergraph/internal/test/longtest"
 )
 
 // depths are the nesting depths of the attacks.

@@ -21,7 +21,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ordergraph/ordergraph/internal/workload"
+	"github.com/ordergraph/ordergraph/internal/test/workload"
 )
 
 const (

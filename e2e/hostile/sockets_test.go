@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ordergraph/ordergraph/internal/longtest"
+	"github.com/ordergraph/ordergraph/internal/test/longtest"
 )
 
 // closeLimit is the time limit for closing the connection of a slow sender. The server's timeouts

@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
-	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
 // archives returns the archives of golden files in a directory of internal/server, by archive name.

@@ -27,9 +27,9 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/embedded"
 	"github.com/ordergraph/ordergraph/internal/cli"
-	"github.com/ordergraph/ordergraph/internal/dynamolocal"
 	"github.com/ordergraph/ordergraph/internal/sampledata"
-	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/dynamolocal"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
 // program is the path of the built program.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ordergraph/ordergraph/internal/tracetest"
+	"github.com/ordergraph/ordergraph/internal/test/tracetest"
 )
 
 // The trace of an invocation is exported before its response, because Lambda then freezes the

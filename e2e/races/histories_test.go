@@ -14,8 +14,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ordergraph/ordergraph/dynamo"
-	"github.com/ordergraph/ordergraph/internal/storetest"
-	"github.com/ordergraph/ordergraph/internal/workload"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/workload"
 )
 
 // sentMutation is a mutation with its response.

@@ -12,9 +12,9 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/change"
 	"github.com/ordergraph/ordergraph/dynamo/table"
-	"github.com/ordergraph/ordergraph/internal/faults"
-	"github.com/ordergraph/ordergraph/internal/storetest"
-	"github.com/ordergraph/ordergraph/internal/workload"
+	"github.com/ordergraph/ordergraph/internal/test/faults"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/workload"
 )
 
 // firstTransactions returns a Chooser with fixed faults for the first transactions, in order.

@@ -23,10 +23,10 @@ import (
 
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/check"
-	"github.com/ordergraph/ordergraph/internal/dynamolocal"
-	"github.com/ordergraph/ordergraph/internal/longtest"
-	"github.com/ordergraph/ordergraph/internal/storetest"
-	"github.com/ordergraph/ordergraph/internal/workload"
+	"github.com/ordergraph/ordergraph/internal/test/dynamolocal"
+	"github.com/ordergraph/ordergraph/internal/test/longtest"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/workload"
 )
 
 var duration = flag.Duration("for", longtest.Size(2*time.Second, 6*time.Second), "how long checks run during traffic")

@@ -17,9 +17,9 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/bulk"
 	"github.com/ordergraph/ordergraph/dynamo/check"
-	"github.com/ordergraph/ordergraph/internal/longtest"
-	"github.com/ordergraph/ordergraph/internal/storetest"
-	"github.com/ordergraph/ordergraph/internal/workload"
+	"github.com/ordergraph/ordergraph/internal/test/longtest"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/workload"
 )
 
 // exportedLines exports the table of a store. It returns the line of each record, by the record's

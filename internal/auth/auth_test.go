@@ -23,7 +23,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/internal/auth"
-	"github.com/ordergraph/ordergraph/internal/authtest"
+	"github.com/ordergraph/ordergraph/internal/test/authtest"
 )
 
 // now is the time of the tests.

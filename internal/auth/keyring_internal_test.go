@@ -22,7 +22,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/internal/admission"
-	"github.com/ordergraph/ordergraph/internal/authtest"
+	"github.com/ordergraph/ordergraph/internal/test/authtest"
 )
 
 // publisher serves a JWKS and counts the requests.

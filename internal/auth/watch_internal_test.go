@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/ordergraph/ordergraph/commerce"
-	"github.com/ordergraph/ordergraph/internal/authtest"
+	"github.com/ordergraph/ordergraph/internal/test/authtest"
 )
 
 // watchFixture is an Authenticator with its own clock, JWKS and log.

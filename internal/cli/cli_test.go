@@ -14,7 +14,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/cli"
 	"github.com/ordergraph/ordergraph/internal/config"
-	"github.com/ordergraph/ordergraph/internal/dynamolocal"
+	"github.com/ordergraph/ordergraph/internal/test/dynamolocal"
 )
 
 func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }

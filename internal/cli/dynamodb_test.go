@@ -20,9 +20,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/embedded"
-	"github.com/ordergraph/ordergraph/internal/dynamolocal"
-	"github.com/ordergraph/ordergraph/internal/longtest"
-	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/dynamolocal"
+	"github.com/ordergraph/ordergraph/internal/test/longtest"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
 const (

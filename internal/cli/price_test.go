@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/ordergraph/ordergraph/internal/cli"
-	"github.com/ordergraph/ordergraph/internal/golden"
 	"github.com/ordergraph/ordergraph/internal/server"
+	"github.com/ordergraph/ordergraph/internal/test/golden"
 )
 
 // shopProfile is the path of the example profile in the documentation.

@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ordergraph/ordergraph/internal/dynamolocal"
 	"github.com/ordergraph/ordergraph/internal/server"
-	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/dynamolocal"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
 func post(t *testing.T, url, body string) (int, string) {

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ordergraph/ordergraph/internal/longtest"
-	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/longtest"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
 // A generated dataset is consistent, reproducible, and can be loaded beside other datasets and the

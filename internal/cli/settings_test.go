@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ordergraph/ordergraph/internal/authtest"
 	"github.com/ordergraph/ordergraph/internal/cli"
 	"github.com/ordergraph/ordergraph/internal/config"
+	"github.com/ordergraph/ordergraph/internal/test/authtest"
 )
 
 // file is a file that a test rewrites.

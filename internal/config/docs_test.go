@@ -11,8 +11,8 @@ import (
 
 	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/config"
-	"github.com/ordergraph/ordergraph/internal/golden"
 	"github.com/ordergraph/ordergraph/internal/setting"
+	"github.com/ordergraph/ordergraph/internal/test/golden"
 )
 
 // root is the root directory of the repository.

@@ -23,7 +23,7 @@ import (
 const (
 	executionFile = "graph/execute_generated.go"
 	readsFile     = "graph/reads_generated.go"
-	goldenPackage = "github.com/ordergraph/ordergraph/internal/golden"
+	goldenPackage = "github.com/ordergraph/ordergraph/internal/test/golden"
 )
 
 func main() {
@@ -97,7 +97,7 @@ func run() (err error) {
 }
 
 // updateGolden updates the golden files and the tables in the docs. It does so by running the
-// golden tests of all packages whose tests import internal/golden.
+// golden tests of all packages whose tests import internal/test/golden.
 func updateGolden() error {
 	var goldenPackages []string
 	tests := mustValue(packages.Load(&packages.Config{Mode: packages.NeedName | packages.NeedForTest | packages.NeedImports, Tests: true}, "./..."))

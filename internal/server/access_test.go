@@ -21,7 +21,7 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/internal/server"
-	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
 // listener records the requests to DynamoDB, and counts the records in the responses.

@@ -21,9 +21,9 @@ import (
 	"github.com/ordergraph/ordergraph/graph/rate"
 	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/auth"
-	"github.com/ordergraph/ordergraph/internal/authtest"
 	"github.com/ordergraph/ordergraph/internal/server"
-	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/authtest"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
 // catalogQuery is a query that needs no token, and catalogAnswer its response.

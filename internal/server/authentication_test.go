@@ -21,10 +21,10 @@ import (
 	"github.com/ordergraph/ordergraph/embedded"
 	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/auth"
-	"github.com/ordergraph/ordergraph/internal/authtest"
 	"github.com/ordergraph/ordergraph/internal/sampledata"
 	"github.com/ordergraph/ordergraph/internal/server"
-	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/authtest"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
 // authenticatedServer is a server that requires tokens of an issuer that publishes its keys on this

@@ -18,10 +18,10 @@ import (
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/graph/bound"
 	"github.com/ordergraph/ordergraph/graph/document"
-	"github.com/ordergraph/ordergraph/internal/golden"
-	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/price"
-	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/golden"
+	"github.com/ordergraph/ordergraph/internal/test/longtest"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
 // datasetOptions are the numbers of records in a generated dataset.

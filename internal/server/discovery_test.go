@@ -12,7 +12,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	checks "github.com/ordergraph/ordergraph/dynamo/check"
-	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
 // walk returns the names in a list, page by page, and checks that paging backwards returns the

@@ -18,9 +18,9 @@ import (
 
 	"github.com/ordergraph/ordergraph/graph/rate"
 	"github.com/ordergraph/ordergraph/internal/admission"
-	"github.com/ordergraph/ordergraph/internal/authtest"
 	"github.com/ordergraph/ordergraph/internal/forwarded"
 	"github.com/ordergraph/ordergraph/internal/server"
+	"github.com/ordergraph/ordergraph/internal/test/authtest"
 )
 
 // First bytes of frames: the opcode and the final bit.

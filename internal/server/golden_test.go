@@ -22,11 +22,11 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/graph/paging"
-	"github.com/ordergraph/ordergraph/internal/dynamolocal"
-	"github.com/ordergraph/ordergraph/internal/golden"
-	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/server"
-	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/dynamolocal"
+	"github.com/ordergraph/ordergraph/internal/test/golden"
+	"github.com/ordergraph/ordergraph/internal/test/longtest"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
 func TestMain(m *testing.M) {

@@ -12,7 +12,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/bulk"
 	checking "github.com/ordergraph/ordergraph/dynamo/check"
-	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
 // orderCountOf is the `orderCount` of a product or an employee, nil for null.

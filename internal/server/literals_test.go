@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
 // A literal or a variable that its type does not allow is an error of the request, wherever it is:

@@ -14,8 +14,8 @@ import (
 
 	checks "github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/embedded"
-	"github.com/ordergraph/ordergraph/internal/longtest"
-	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/longtest"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
 // malformedReads select every list, with nested lists.

@@ -16,7 +16,7 @@ import (
 	"github.com/ordergraph/ordergraph/embedded"
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/internal/server"
-	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
 // movedOrders is a live server with tokens. Other software moves orders in its table to other

@@ -10,8 +10,8 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/change"
-	"github.com/ordergraph/ordergraph/internal/authtest"
 	"github.com/ordergraph/ordergraph/internal/server"
+	"github.com/ordergraph/ordergraph/internal/test/authtest"
 )
 
 // ask returns the response to a GraphQL operation of the caller with this token.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	checking "github.com/ordergraph/ordergraph/dynamo/check"
-	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
 // counts returns the numbers of orders by status.

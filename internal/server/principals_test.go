@@ -12,9 +12,9 @@ import (
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/graph/rate"
 	"github.com/ordergraph/ordergraph/internal/auth"
-	"github.com/ordergraph/ordergraph/internal/authtest"
 	"github.com/ordergraph/ordergraph/internal/server"
-	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/authtest"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
 // holder is the holder of a token of one issuer.

@@ -22,9 +22,9 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/attempt"
 	"github.com/ordergraph/ordergraph/embedded"
 	"github.com/ordergraph/ordergraph/graph"
-	"github.com/ordergraph/ordergraph/internal/faults"
 	"github.com/ordergraph/ordergraph/internal/server"
-	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/faults"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
 // faultyStore returns a store with the sample data. choose decides which of the store's requests

@@ -12,9 +12,9 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/embedded"
 	"github.com/ordergraph/ordergraph/internal/admission"
-	"github.com/ordergraph/ordergraph/internal/authtest"
 	"github.com/ordergraph/ordergraph/internal/server"
-	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/authtest"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
 // liveWithAuthentication starts a live server that requires tokens.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	checking "github.com/ordergraph/ordergraph/dynamo/check"
-	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
 // spending returns the spending of a customer by month.

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/ordergraph/ordergraph/internal/admission"
-	"github.com/ordergraph/ordergraph/internal/longtest"
 	"github.com/ordergraph/ordergraph/internal/server"
+	"github.com/ordergraph/ordergraph/internal/test/longtest"
 )
 
 // Maximum memory of a waiting subscriber in bytes, heap and stacks, including the client's end of

@@ -21,12 +21,12 @@ import (
 	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/observe"
 	"github.com/ordergraph/ordergraph/internal/admission"
-	"github.com/ordergraph/ordergraph/internal/authtest"
 	"github.com/ordergraph/ordergraph/internal/logging"
 	"github.com/ordergraph/ordergraph/internal/observation"
 	"github.com/ordergraph/ordergraph/internal/server"
-	"github.com/ordergraph/ordergraph/internal/storetest"
-	"github.com/ordergraph/ordergraph/internal/tracetest"
+	"github.com/ordergraph/ordergraph/internal/test/authtest"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/tracetest"
 	"github.com/ordergraph/ordergraph/internal/tracing"
 )
 

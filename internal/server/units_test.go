@@ -22,8 +22,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/markdown"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/units"
-	"github.com/ordergraph/ordergraph/internal/golden"
-	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/golden"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
 // meter is an HTTP client that records the consumed capacity of each request.

@@ -14,8 +14,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/markdown"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
-	"github.com/ordergraph/ordergraph/internal/golden"
-	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/golden"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
 // writeCost is a mutation and a variant of it, whose cost is measured.

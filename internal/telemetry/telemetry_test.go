@@ -24,8 +24,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/trace"
 	"github.com/ordergraph/ordergraph/embedded"
 	"github.com/ordergraph/ordergraph/internal/admission"
-	"github.com/ordergraph/ordergraph/internal/golden"
 	"github.com/ordergraph/ordergraph/internal/telemetry"
+	"github.com/ordergraph/ordergraph/internal/test/golden"
 )
 
 func TestGoldenMetricsDocs(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ordergraph/ordergraph/embedded/internal/attr"
-	"github.com/ordergraph/ordergraph/internal/longtest"
+	"github.com/ordergraph/ordergraph/internal/test/longtest"
 )
 
 func TestMain(m *testing.M) {

@@ -19,9 +19,9 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/change"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/embedded"
-	"github.com/ordergraph/ordergraph/internal/replay"
 	"github.com/ordergraph/ordergraph/internal/sampledata"
-	"github.com/ordergraph/ordergraph/internal/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/replay"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
 // requestCounter is an HTTPClient client that counts the requests to an engine.

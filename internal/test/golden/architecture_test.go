@@ -10,7 +10,7 @@ import (
 
 // The diffs in ARCHITECTURE.md are lines of the files that they name.
 func TestArchitectureExamplesAreInTheCode(t *testing.T) {
-	const root = "../.."
+	const root = "../../.."
 	doc, err := os.ReadFile(filepath.Join(root, "ARCHITECTURE.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +47,7 @@ func TestArchitectureExamplesAreInTheCode(t *testing.T) {
 
 // All files that ARCHITECTURE.md names exist.
 func TestArchitectureFilesExist(t *testing.T) {
-	const root = "../.."
+	const root = "../../.."
 	doc, err := os.ReadFile(filepath.Join(root, "ARCHITECTURE.md"))
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/change"
 	"github.com/ordergraph/ordergraph/dynamo/model"
-	"github.com/ordergraph/ordergraph/internal/faults"
+	"github.com/ordergraph/ordergraph/internal/test/faults"
 )
 
 // CommitRecorder is an HTTP client that records order events in the sequence in which their

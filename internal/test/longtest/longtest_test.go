@@ -3,7 +3,7 @@ package longtest_test
 import (
 	"testing"
 
-	"github.com/ordergraph/ordergraph/internal/longtest"
+	"github.com/ordergraph/ordergraph/internal/test/longtest"
 )
 
 func TestSize(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ordergraph/ordergraph/internal/golden"
+	"github.com/ordergraph/ordergraph/internal/test/golden"
 )
 
 // recorder is a testing.TB that records failures.

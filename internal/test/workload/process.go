@@ -8,8 +8,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/ordergraph/ordergraph/internal/dynamolocal"
-	"github.com/ordergraph/ordergraph/internal/raceenabled"
+	"github.com/ordergraph/ordergraph/internal/test/dynamolocal"
+	"github.com/ordergraph/ordergraph/internal/test/raceenabled"
 )
 
 // BuildServer compiles the program in the module root and returns the path of the binary. If the

@@ -13,7 +13,7 @@ import (
 	"os"
 	"os/exec"
 
-	"github.com/ordergraph/ordergraph/internal/dynamolocal"
+	"github.com/ordergraph/ordergraph/internal/test/dynamolocal"
 )
 
 func main() {
