@@ -132,7 +132,7 @@ func newExecutor(opts Options, served *ast.Schema) *Executor {
 		store: opts.Store, feed: opts.Feed, cursors: opts.Cursors, report: opts.Report, authenticated: opts.Authenticated, requestID: opts.RequestID, observeBatch: opts.ObserveBatch,
 		access: operation.NewAccessChecker(served, opts.Policy, !opts.NoIntrospection), entityTypes: entityTypes(),
 	}
-	schema := NewExecutableSchema(Config{Resolvers: r, Schema: served}).(*executableSchema)
+	schema := &executableSchema{SchemaData: served, Resolvers: r}
 	limits := setting.OrDefaults(opts.Limits)
 	if opts.Rates.Burst > 0 {
 		limits.Cost = min(limits.Cost, opts.Rates.Burst) // no caller ever has more points than Burst

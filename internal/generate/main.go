@@ -93,6 +93,7 @@ func run() (err error) {
 	derived.bind(cfg)
 	log.SetOutput(io.Discard) // discard gqlgen's list of all fields with resolvers
 	check(api.Generate(cfg, api.AddPlugin(plugin{patterns, model, derived})))
+	moveOracle(cfg.Exec.Filename)
 	return updateGolden()
 }
 
