@@ -2991,7 +2991,7 @@ type Order @key(fields: "id") @access(permission: READ_ORDER) {
     """
     before: String
   ): OrderEventConnection!
-    @reads(pattern: "AP25", byHand: "The Query of the order may include the timeline.")
+    @reads(pattern: "AP25")
     @reads(pattern: "AP27")
   """
   The time at which the order was placed, with a precision of milliseconds. The order's ID contains
@@ -3235,7 +3235,7 @@ type Product @key(fields: "sku") @access(permission: READ_CATALOG) {
     """
     before: String
   ): InventoryLevelConnection! @access(permission: READ_STOCK)
-    @reads(pattern: "AP13", byHand: "The Query of the product may include the stock.")
+    @reads(pattern: "AP13")
   """
   The line items with this product, from all orders, newest order first.
 

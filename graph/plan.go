@@ -170,22 +170,6 @@ func (w *pendingKeys[K]) targets() []planTarget[K] {
 	return targets
 }
 
-// split divides the keys. If the function holds returns true for a key, the key is in matching,
-// otherwise in others.
-func (w *pendingKeys[K]) split(holds func(K) bool) (matching, others pendingKeys[K]) {
-	if !slices.ContainsFunc(w.keys, holds) {
-		return pendingKeys[K]{}, *w
-	}
-	for _, key := range w.keys {
-		if holds(key) {
-			matching.add(key, w.path, w.selections.of(key))
-		} else {
-			others.add(key, w.path, w.selections.of(key))
-		}
-	}
-	return matching, others
-}
-
 // planFunc is the type of the method Plan of a loader.
 type planFunc[K comparable, V any] func(ctx context.Context, at *loaders.Level, keys []K, then func(context.Context, *loaders.Level, []loaders.FoundValue[K, V]))
 
@@ -288,22 +272,6 @@ type pendingRecords struct {
 	warehouses         pendingKeys[commerce.WarehouseID]
 }
 
-// order returns the list of pending keys to which an order with these selections must be added.
-func (r *pendingRecords) order(selections []*operation.SelectionSet) *pendingKeys[commerce.OrderID] {
-	if operation.SelectsFieldWithReads(selections, "timeline") {
-		return &r.orderCollections
-	}
-	return &r.orders
-}
-
-// product returns the list of pending keys to which a product with these selections must be added.
-func (r *pendingRecords) product(selections []*operation.SelectionSet) *pendingKeys[commerce.SKU] {
-	if operation.SelectsFieldWithReads(selections, "inventory") {
-		return &r.productCollections
-	}
-	return &r.products
-}
-
 // planAfterRecord plans the reads that the selections of a record require. The record itself has
 // already been read.
 func (p plan) planAfterRecord(ctx context.Context, record any, selections []*operation.SelectionSet) {
@@ -334,22 +302,22 @@ func (p plan) planRootFields(ctx context.Context, root *operation.SelectionSet) 
 	for _, f := range root.Reads {
 		switch {
 		case p.rootRecord(f, &referenced):
-		case f.Name == "customerByEmail":
+		case f.Number == fieldQueryCustomerByEmail:
 			if email, err := commerce.EmailKey(argumentsOf[queryCustomerByEmailArguments](p, f).email); err == nil {
 				emails.add(email, f.Path, f.Records)
 			}
-		case f.Name == "orderItem":
+		case f.Number == fieldQueryOrderItem:
 			if key, ok := argumentsOf[queryOrderItemArguments](p, f).key(); ok {
 				items.add(key, f.Path, f.Records)
 			}
 		case f.Name == operation.EntitiesField:
 			p.planEntities(ctx, f, &referenced)
-		case f.Name == "quote":
+		case f.Number == fieldQueryQuote:
 			lines, _ := argumentsOf[queryQuoteArguments](p, f).input.Lines() // if the lines are invalid, the resolver returns the error
 			for _, line := range lines {
 				referenced.products.add(line.SKU, f.Path, nil)
 			}
-		case f.Name == "orderCounts":
+		case f.Number == fieldQueryOrderCounts:
 			counts.add(loaders.AllOrderCountsRequest(), f.Path, f.Records)
 		case f.Name == "viewer":
 			for principal, f := range selectedFields([]planTarget[*commerce.Principal]{{new(p.resolver.principal(ctx)), f.Records}}) {

@@ -9,7 +9,6 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/trace"
 	"github.com/ordergraph/ordergraph/graph/operation"
-	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/loaders"
 )
 
@@ -21,8 +20,9 @@ import (
 func (p plan) planReferences(ctx context.Context, r *pendingRecords) {
 	planRecords(ctx, p, &r.inventoryLevels, model.InventoryLevel, nil)
 	addInventoryLevelReferences(r.inventoryLevels.targets(), r)
-	p.planOrdersByID(ctx, &r.orders)
-	p.planProductsBySKU(ctx, &r.products)
+	planOrders(ctx, p, &r.orders, model.OrderByID, func(id commerce.OrderID) commerce.OrderID { return id })
+	planRecords(ctx, p, &r.products, model.ProductBySKU, nil)
+	p.productLists(ctx, r.products.targets())
 	p.planCustomersByID(ctx, &r.customers)
 	planRecords(ctx, p, &r.employees, model.EmployeeByID, plan.planAfterEmployees)
 	p.planByEmployeeID(ctx, r.employees.targets())
@@ -31,24 +31,16 @@ func (p plan) planReferences(ctx context.Context, r *pendingRecords) {
 }
 
 // planCollections schedules reads of the item collections of orders and products. If the plan needs
-// the same order or product again, the plan uses the item collection.
+// another record of such an item collection, the plan uses the item collection.
 func (p plan) planCollections(ctx context.Context, r *pendingRecords) {
-	planKeys(ctx, p, &r.orderCollections, p.loaders.PlanOrderCollections, plan.planAfterOrderCollections)
-	planKeys(ctx, p, &r.productCollections, p.loaders.PlanProductCollections, plan.planProductInventory)
+	planKeys(ctx, p, &r.orderCollections, loaders.RecordLoader(p.loaders, model.OrderByID).PlanCollections, plan.orders)
+	planKeys(ctx, p, &r.productCollections, loaders.RecordLoader(p.loaders, model.ProductBySKU).PlanCollections, nil)
 	p.productLists(ctx, r.productCollections.targets())
 }
 
 func (p plan) planCustomersByID(ctx context.Context, w *pendingKeys[commerce.CustomerID]) {
 	planRecords(ctx, p, w, model.CustomerByID, plan.planAfterCustomers)
 	p.planByCustomerID(ctx, w.targets())
-}
-
-// planOrdersByID schedules lookups of orders. If a read of an order's item collection is already
-// scheduled, the order is not read separately.
-func (p plan) planOrdersByID(ctx context.Context, w *pendingKeys[commerce.OrderID]) {
-	collections, single := w.split(p.loaders.OrderCollectionPlanned)
-	planKeys(ctx, p, &collections, p.loaders.PlanOrderCollections, plan.planAfterOrderCollections)
-	planOrders(ctx, p, &single, model.OrderByID, func(id commerce.OrderID) commerce.OrderID { return id })
 }
 
 // planOrders schedules lookups of orders and the reads that need only the orders' IDs. If the
@@ -59,17 +51,7 @@ func planOrders[K comparable](ctx context.Context, p plan, w *pendingKeys[K], pa
 		return
 	}
 	planRecords(ctx, p, w, pattern, plan.planAfterOrders)
-	planByOrderID(ctx, p, w.targets(), id)
-}
-
-// planProductsBySKU schedules lookups of products. If a read of a product's item collection is
-// already scheduled, the product is not read separately.
-func (p plan) planProductsBySKU(ctx context.Context, w *pendingKeys[commerce.SKU]) {
-	collections, single := w.split(p.loaders.ProductCollectionPlanned)
-	planKeys(ctx, p, &collections, p.loaders.PlanProductCollections, plan.planProductInventory)
-	planRecords(ctx, p, &single, model.ProductBySKU, nil)
-	p.planInventoryBySKU(ctx, single.targets())
-	p.productLists(ctx, w.targets())
+	p.orderLists(ctx, targetIDs(w.targets(), id))
 }
 
 // targetIDs replaces the record in each target with the ID of the record.
@@ -95,7 +77,7 @@ func (p plan) primeCustomers(ctx context.Context, targets []planTarget[*commerce
 	for customer, f := range selectedFields(targets) {
 		// A customer without an order count may come from a list whose records lack some attributes. Such
 		// a customer must not replace the complete record in the loader.
-		if f.Name == "orders" && customer.OrderCount != nil && operation.SelectsFieldWithReads(f.Records, "customer") {
+		if f.Number == fieldCustomerOrders && customer.OrderCount != nil && operation.SelectsFieldWithReads(f.Records, fieldOrderCustomer) {
 			loaders.RecordLoader(p.loaders, model.CustomerByID).Prime(ctx, customer.ID, customer)
 		}
 	}
@@ -107,12 +89,12 @@ func (p plan) planByCustomerID(ctx context.Context, targets []planTarget[commerc
 	var orders pendingKeys[model.CustomerOrderKey]
 	var spending pendingKeys[dynamo.ListRequest]
 	for customer, f := range selectedFields(targets) {
-		if f.Name == "spending" {
+		if f.Number == fieldCustomerSpending {
 			if key, err := loaders.SpendingRequest(customer, argumentsOf[customerSpendingArguments](p, f).placed); err == nil {
 				spending.add(key, f.Path, f.Records)
 			}
 		}
-		if f.Name == "order" {
+		if f.Number == fieldCustomerOrder {
 			if id, ok := lookupID[commerce.OrderID](argumentsOf[customerOrderArguments](p, f).id); ok {
 				orders.add(model.CustomerOrderKey{Customer: customer, Order: id}, f.Path, f.Records)
 			}
@@ -128,11 +110,11 @@ func (p plan) planAfterCustomers(ctx context.Context, targets []planTarget[*comm
 	var uncounted []*commerce.Customer
 	path := ""
 	for customer, f := range selectedFields(targets) {
-		if f.Name == "orderCount" && customer.OrderCount == nil {
+		if f.Number == fieldCustomerOrderCount && customer.OrderCount == nil {
 			uncounted, path = append(uncounted, customer), f.Path
 			continue
 		}
-		if f.Name == "spending" && !customer.SpendingComplete { // it is always false in a copy from a list, so read the customer's own record
+		if f.Number == fieldCustomerSpending && !customer.SpendingComplete { // it is always false in a copy from a list, so read the customer's own record
 			to.customers.add(customer.ID, f.Path, nil)
 		}
 		customerReference(customer, f, &to)
@@ -147,67 +129,11 @@ func (p plan) planAfterCustomers(ctx context.Context, targets []planTarget[*comm
 // already been read.
 func (p plan) orders(ctx context.Context, targets []planTarget[*commerce.Order]) {
 	p.planAfterOrders(ctx, targets)
-	planByOrderID(ctx, p, targets, func(o *commerce.Order) commerce.OrderID { return o.ID })
+	p.orderLists(ctx, targetIDs(targets, func(o *commerce.Order) commerce.OrderID { return o.ID }))
 }
 
-// planByOrderID schedules reads of timelines. They need only the IDs of the orders. If a read of an
-// order's item collection is already scheduled, the timeline is not read separately.
-func planByOrderID[T any](ctx context.Context, p plan, targets []planTarget[T], id func(T) commerce.OrderID) {
-	var timelines pendingKeys[dynamo.ListRequest]
-	var collections pendingKeys[commerce.OrderID]
-	for i := range targets {
-		id := id(targets[i].value)
-		for _, f := range selectedFields(targets[i : i+1]) {
-			switch {
-			case f.Name != "timeline":
-			case p.loaders.OrderCollectionPlanned(id):
-				collections.add(id, f.Path, targets[i].selections)
-			default:
-				q := p.timelineRequest(f, id)
-				addList(&timelines, f, &q)
-			}
-		}
-	}
-	planList(ctx, p, &timelines, model.Timeline, plan.planAfterOrderEvents)
-	planKeys(ctx, p, &collections, p.loaders.PlanOrderCollections, plan.planCollectionTimelines)
-}
-
-func (p plan) timelineRequest(f *operation.Field, id commerce.OrderID) paging.Request {
-	return p.resolver.timelineRequest(id, argumentsOf[orderTimelineArguments](p, f), f.PageInfo)
-}
-
-// planAfterOrderCollections plans the next reads for orders whose item collections have been read.
-func (p plan) planAfterOrderCollections(ctx context.Context, targets []planTarget[*commerce.Order]) {
-	p.planAfterOrders(ctx, targets)
-	p.planCollectionTimelines(ctx, targets)
-}
-
-// planCollectionTimelines plans lookups of the records that the orders' events refer to. If an
-// order's item collection has not been read completely, it first schedules a read of the timeline.
-func (p plan) planCollectionTimelines(ctx context.Context, targets []planTarget[*commerce.Order]) {
-	var timelines pendingKeys[dynamo.ListRequest]
-	var events []planTarget[*commerce.Event]
-	for order, f := range selectedFields(targets) {
-		if f.Name != "timeline" {
-			continue
-		}
-		request := p.timelineRequest(f, order.ID)
-		if request.Err != nil {
-			continue
-		}
-		slice, ok := p.loaders.CachedTimeline(order.ID, request.Key.Page)
-		if !ok {
-			addList(&timelines, f, &request)
-		}
-		for _, event := range slice.Items {
-			events = append(events, planTarget[*commerce.Event]{event, f.Records})
-		}
-	}
-	p.planAfterOrderEvents(ctx, events)
-	planList(ctx, p, &timelines, model.Timeline, plan.planAfterOrderEvents)
-}
-
-func (p plan) planAfterOrderEvents(ctx context.Context, targets []planTarget[*commerce.Event]) {
+// events plans the reads that the selected fields of an order's events require.
+func (p plan) events(ctx context.Context, targets []planTarget[*commerce.Event]) {
 	var to pendingRecords
 	for event, f := range selectedFields(targets) {
 		orderEventReference(event, f, &to)
@@ -225,10 +151,10 @@ func (p plan) planAfterOrders(ctx context.Context, targets []planTarget[*commerc
 	)
 	to.customers.capacity = len(targets)
 	for order, f := range selectedFields(targets) {
-		switch f.Name {
-		case "items":
+		switch f.Number {
+		case fieldOrderItems:
 			loaded = append(loaded, p.loadedItems(order, f, &pages)...)
-		case "item":
+		case fieldOrderItem:
 			sku, ok := lookupID[commerce.SKU](argumentsOf[orderItemArguments](p, f).productID)
 			if !ok {
 				continue
@@ -238,7 +164,7 @@ func (p plan) planAfterOrders(ctx context.Context, targets []planTarget[*commerc
 			} else if item != nil {
 				loaded = append(loaded, planTarget[*commerce.LineItem]{item, f.Records})
 			}
-		case "itemCount":
+		case fieldOrderItemCount:
 			if order.ItemCount == nil {
 				p.planItemCount(order, f, &pages)
 			}
@@ -268,7 +194,7 @@ func (p plan) planItemCount(o *commerce.Order, f *operation.Field, pages *pendin
 func (p plan) primeOrders(ctx context.Context, targets []planTarget[*commerce.Order]) {
 	var orders []*commerce.Order
 	for order, f := range selectedFields(targets) {
-		if (f.Name == "items" || f.Name == "item") && operation.SelectsFieldWithReads(f.Records, "order") {
+		if (f.Number == fieldOrderItems || f.Number == fieldOrderItem) && operation.SelectsFieldWithReads(f.Records, fieldOrderItemOrder) {
 			orders = append(orders, order)
 		}
 	}
@@ -324,7 +250,6 @@ func addItemReferences(targets []planTarget[model.OrderItemKey], to *pendingReco
 // have already been read.
 func (p plan) products(ctx context.Context, targets []planTarget[*commerce.Product]) {
 	p.planStock(ctx, targets)
-	p.planProductInventory(ctx, targets)
 	p.productLists(ctx, targetIDs(targets, func(product *commerce.Product) commerce.SKU { return product.SKU }))
 }
 
@@ -333,49 +258,11 @@ func (p plan) products(ctx context.Context, targets []planTarget[*commerce.Produ
 func (p plan) planStock(ctx context.Context, targets []planTarget[*commerce.Product]) {
 	var partial pendingKeys[commerce.SKU]
 	for product, f := range selectedFields(targets) {
-		if product.Partial && (f.Name == "totalInventory" || f.Name == "available" || f.Name == "orderCount") {
+		if product.Partial && (f.Number == fieldProductTotalInventory || f.Number == fieldProductAvailable || f.Number == fieldProductOrderCount) {
 			partial.add(product.SKU, f.Path, nil)
 		}
 	}
 	planRecords(ctx, p, &partial, model.ProductBySKU, nil)
-}
-
-// planProductInventory plans lookups of the records that the products' inventory levels refer to.
-// If the requested page of inventory levels has not been read, it first schedules a read of this
-// page.
-func (p plan) planProductInventory(ctx context.Context, targets []planTarget[*commerce.Product]) {
-	var levels []planTarget[*commerce.InventoryLevel]
-	var missing pendingKeys[dynamo.ListRequest]
-	for product, f := range selectedFields(targets) {
-		if f.Name != "inventory" {
-			continue
-		}
-		request := p.resolver.inventoryRequest(product.SKU, argumentsOf[productInventoryArguments](p, f), f.PageInfo)
-		if request.Err != nil {
-			continue
-		}
-		slice, ok := p.loaders.CachedInventory(product.SKU, request.Key.Page)
-		if !ok {
-			addList(&missing, f, &request)
-		}
-		for _, level := range slice.Items {
-			levels = append(levels, planTarget[*commerce.InventoryLevel]{level, f.Records})
-		}
-	}
-	p.inventoryLevels(ctx, levels)
-	planList(ctx, p, &missing, model.ProductInventory, plan.inventoryLevels)
-}
-
-// planInventoryBySKU schedules reads of inventory pages. It needs only the SKUs of the products.
-func (p plan) planInventoryBySKU(ctx context.Context, targets []planTarget[commerce.SKU]) {
-	var pages pendingKeys[dynamo.ListRequest]
-	for sku, f := range selectedFields(targets) {
-		if f.Name == "inventory" {
-			q := p.resolver.inventoryRequest(sku, argumentsOf[productInventoryArguments](p, f), f.PageInfo)
-			addList(&pages, f, &q)
-		}
-	}
-	planList(ctx, p, &pages, model.ProductInventory, plan.inventoryLevels)
 }
 
 func (p plan) inventoryLevels(ctx context.Context, targets []planTarget[*commerce.InventoryLevel]) {
@@ -408,7 +295,7 @@ func (p plan) planByEmployeeID(ctx context.Context, targets []planTarget[commerc
 	p.employeeLists(ctx, targets)
 	var counts pendingKeys[dynamo.ListRequest]
 	for employee, f := range selectedFields(targets) {
-		if f.Name == "orderCount" {
+		if f.Number == fieldEmployeeOrderCount {
 			counts.add(loaders.RepOrderCountsRequest(employee), f.Path, nil)
 		}
 	}

@@ -167,36 +167,6 @@ func (r *Resolver) itemsOf(ctx context.Context, order *commerce.Order, a orderIt
 	return newConnection(ctx, &q, slice, err)
 }
 
-func (r *Resolver) timelineRequest(id commerce.OrderID, a *orderTimelineArguments, beyond operation.PageInfoSelection) paging.Request {
-	q := r.pageRequest("Order.timeline", string(id))
-	a.list(&q, beyond)
-	return q
-}
-
-func (r *Resolver) timelineOf(ctx context.Context, order *commerce.Order, a orderTimelineArguments) (*OrderEventConnection, error) {
-	q := r.timelineRequest(order.ID, &a, currentField(ctx).PageInfo)
-	if q.Err != nil {
-		return nil, q.Err
-	}
-	slice, err := loadersOf(ctx).Timeline(ctx, order.ID, q.Key.Page)
-	return newConnection(ctx, &q, slice, err)
-}
-
-func (r *Resolver) inventoryRequest(sku commerce.SKU, a *productInventoryArguments, beyond operation.PageInfoSelection) paging.Request {
-	q := r.pageRequest("Product.inventory", string(sku))
-	a.list(&q, beyond)
-	return q
-}
-
-func (r *Resolver) inventoryOf(ctx context.Context, product *commerce.Product, a productInventoryArguments) (*InventoryLevelConnection, error) {
-	q := r.inventoryRequest(product.SKU, &a, currentField(ctx).PageInfo)
-	if q.Err != nil {
-		return nil, q.Err
-	}
-	slice, err := loadersOf(ctx).ProductInventory(ctx, product.SKU, q.Key.Page)
-	return newConnection(ctx, &q, slice, err)
-}
-
 // stockNumber returns one number of a product's stock, such as the available quantity.
 func stockNumber(ctx context.Context, product *commerce.Product, number func(*commerce.Product) int) (int32, error) {
 	p, err := loadersOf(ctx).WithStock(ctx, product)

@@ -23,9 +23,13 @@ func (a *customerOrdersArguments) list(q *paging.Request, beyond operation.PageI
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
+const fieldCustomerAccountRep = 5
+
 func (r *customerResolver) AccountRep(ctx context.Context, obj *commerce.Customer) (*commerce.Employee, error) {
 	return reference(ctx, model.EmployeeByID, obj.AccountRepID)
 }
+
+const fieldCustomerOrders = 6
 
 func (r *customerResolver) Orders(ctx context.Context, obj *commerce.Customer, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error) {
 	q := r.pageRequest("Customer.orders", string(obj.ID))
@@ -33,12 +37,18 @@ func (r *customerResolver) Orders(ctx context.Context, obj *commerce.Customer, p
 	return connection(ctx, model.CustomerOrders, &q)
 }
 
+const fieldCustomerSpending = 7
+
+const fieldCustomerOrder = 8
+
+const fieldCustomerOrderCount = 9
+
 // customerLists plans the lists that belong to records of type Customer.
 func (p plan) customerLists(ctx context.Context, targets []planTarget[commerce.CustomerID]) {
 	var orders pendingKeys[dynamo.ListRequest]
 	for key, f := range selectedFields(targets) {
 		switch f.Number {
-		case 6: // orders
+		case fieldCustomerOrders:
 			q := p.resolver.pageRequest("Customer.orders", string(key))
 			argumentsOf[customerOrdersArguments](p, f).list(&q, f.PageInfo)
 			addList(&orders, f, &q)
@@ -50,7 +60,7 @@ func (p plan) customerLists(ctx context.Context, targets []planTarget[commerce.C
 // customerReference adds the key of the record that a field refers to.
 func customerReference(record *commerce.Customer, f *operation.Field, to *pendingRecords) {
 	switch f.Number {
-	case 5: // accountRep
+	case fieldCustomerAccountRep:
 		addReference(&to.employees, f, record.AccountRepID)
 	}
 }
@@ -67,9 +77,13 @@ func (a *employeeOrdersArguments) list(q *paging.Request, beyond operation.PageI
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
+const fieldEmployeeWarehouse = 6
+
 func (r *employeeResolver) Warehouse(ctx context.Context, obj *commerce.Employee) (*commerce.Warehouse, error) {
 	return reference(ctx, model.WarehouseByID, obj.WarehouseID)
 }
+
+const fieldEmployeeCustomers = 7
 
 func (r *employeeResolver) Customers(ctx context.Context, obj *commerce.Employee, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Customer], error) {
 	q := r.pageRequest("Employee.customers", string(obj.ID))
@@ -77,22 +91,26 @@ func (r *employeeResolver) Customers(ctx context.Context, obj *commerce.Employee
 	return connection(ctx, model.EmployeeCustomers, &q)
 }
 
+const fieldEmployeeOrders = 8
+
 func (r *employeeResolver) Orders(ctx context.Context, obj *commerce.Employee, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error) {
 	q := r.pageRequest("Employee.orders", string(obj.ID))
 	(&employeeOrdersArguments{first, after, last, before}).list(&q, currentField(ctx).PageInfo)
 	return connection(ctx, model.EmployeeOrders, &q)
 }
 
+const fieldEmployeeOrderCount = 9
+
 // employeeLists plans the lists that belong to records of type Employee.
 func (p plan) employeeLists(ctx context.Context, targets []planTarget[commerce.EmployeeID]) {
 	var customers, orders pendingKeys[dynamo.ListRequest]
 	for key, f := range selectedFields(targets) {
 		switch f.Number {
-		case 7: // customers
+		case fieldEmployeeCustomers:
 			q := p.resolver.pageRequest("Employee.customers", string(key))
 			argumentsOf[employeeCustomersArguments](p, f).list(&q, f.PageInfo)
 			addList(&customers, f, &q)
-		case 8: // orders
+		case fieldEmployeeOrders:
 			q := p.resolver.pageRequest("Employee.orders", string(key))
 			argumentsOf[employeeOrdersArguments](p, f).list(&q, f.PageInfo)
 			addList(&orders, f, &q)
@@ -105,14 +123,18 @@ func (p plan) employeeLists(ctx context.Context, targets []planTarget[commerce.E
 // employeeReference adds the key of the record that a field refers to.
 func employeeReference(record *commerce.Employee, f *operation.Field, to *pendingRecords) {
 	switch f.Number {
-	case 6: // warehouse
+	case fieldEmployeeWarehouse:
 		addReference(&to.warehouses, f, record.WarehouseID)
 	}
 }
 
+const fieldInventoryLevelProduct = 2
+
 func (r *inventoryLevelResolver) Product(ctx context.Context, obj *commerce.InventoryLevel) (*commerce.Product, error) {
 	return reference(ctx, model.ProductBySKU, obj.SKU)
 }
+
+const fieldInventoryLevelWarehouse = 4
 
 func (r *inventoryLevelResolver) Warehouse(ctx context.Context, obj *commerce.InventoryLevel) (*commerce.Warehouse, error) {
 	return reference(ctx, model.WarehouseByID, obj.WarehouseID)
@@ -121,9 +143,9 @@ func (r *inventoryLevelResolver) Warehouse(ctx context.Context, obj *commerce.In
 // inventoryLevelReference adds the key of the record that a field refers to.
 func inventoryLevelReference(key model.InventoryLevelKey, f *operation.Field, to *pendingRecords) {
 	switch f.Number {
-	case 2: // product
+	case fieldInventoryLevelProduct:
 		addReference(&to.products, f, key.SKU)
-	case 4: // warehouse
+	case fieldInventoryLevelWarehouse:
 		addReference(&to.warehouses, f, key.Warehouse)
 	}
 }
@@ -212,23 +234,57 @@ func (a *orderTimelineArguments) list(q *paging.Request, beyond operation.PageIn
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
+const fieldOrderCustomer = 3
+
 func (r *orderResolver) Customer(ctx context.Context, obj *commerce.Order) (*commerce.Customer, error) {
 	return reference(ctx, model.CustomerByID, obj.CustomerID)
 }
+
+const fieldOrderItemCount = 5
+
+const fieldOrderItems = 6
+
+const fieldOrderItem = 7
+
+const fieldOrderTimeline = 8
+
+func (r *orderResolver) Timeline(ctx context.Context, obj *commerce.Order, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Event], error) {
+	q := r.pageRequest("Order.timeline", string(obj.ID))
+	(&orderTimelineArguments{first, after, last, before}).list(&q, currentField(ctx).PageInfo)
+	return connection(ctx, model.Timeline, &q)
+}
+
+const fieldOrderAccountRep = 15
 
 func (r *orderResolver) AccountRep(ctx context.Context, obj *commerce.Order) (*commerce.Employee, error) {
 	return reference(ctx, model.EmployeeByID, obj.AccountRepID)
 }
 
+// orderLists plans the lists that belong to records of type Order.
+func (p plan) orderLists(ctx context.Context, targets []planTarget[commerce.OrderID]) {
+	var timeline pendingKeys[dynamo.ListRequest]
+	for key, f := range selectedFields(targets) {
+		switch f.Number {
+		case fieldOrderTimeline:
+			q := p.resolver.pageRequest("Order.timeline", string(key))
+			argumentsOf[orderTimelineArguments](p, f).list(&q, f.PageInfo)
+			addList(&timeline, f, &q)
+		}
+	}
+	planList(ctx, p, &timeline, model.Timeline, plan.events)
+}
+
 // orderReference adds the key of the record that a field refers to.
 func orderReference(record *commerce.Order, f *operation.Field, to *pendingRecords) {
 	switch f.Number {
-	case 3: // customer
+	case fieldOrderCustomer:
 		addReference(&to.customers, f, record.CustomerID)
-	case 15: // accountRep
+	case fieldOrderAccountRep:
 		addReference(&to.employees, f, record.AccountRepID)
 	}
 }
+
+const fieldOrderEventWarehouse = 8
 
 func (r *orderEventResolver) Warehouse(ctx context.Context, obj *commerce.Event) (*commerce.Warehouse, error) {
 	return reference(ctx, model.WarehouseByID, obj.WarehouseID)
@@ -237,14 +293,18 @@ func (r *orderEventResolver) Warehouse(ctx context.Context, obj *commerce.Event)
 // orderEventReference adds the key of the record that a field refers to.
 func orderEventReference(record *commerce.Event, f *operation.Field, to *pendingRecords) {
 	switch f.Number {
-	case 8: // warehouse
+	case fieldOrderEventWarehouse:
 		addReference(&to.warehouses, f, record.WarehouseID)
 	}
 }
 
+const fieldOrderItemProduct = 8
+
 func (r *orderItemResolver) Product(ctx context.Context, obj *commerce.LineItem) (*commerce.Product, error) {
 	return reference(ctx, model.ProductBySKU, obj.SKU)
 }
+
+const fieldOrderItemOrder = 9
 
 func (r *orderItemResolver) Order(ctx context.Context, obj *commerce.LineItem) (*commerce.Order, error) {
 	return reference(ctx, model.OrderByID, obj.OrderID)
@@ -253,12 +313,14 @@ func (r *orderItemResolver) Order(ctx context.Context, obj *commerce.LineItem) (
 // orderItemReference adds the key of the record that a field refers to.
 func orderItemReference(key model.OrderItemKey, f *operation.Field, to *pendingRecords) {
 	switch f.Number {
-	case 8: // product
+	case fieldOrderItemProduct:
 		addReference(&to.products, f, key.SKU)
-	case 9: // order
+	case fieldOrderItemOrder:
 		addReference(&to.orders, f, key.Order)
 	}
 }
+
+const fieldOrderUpdateOrder = 4
 
 // list adds the arguments to a request. Cursors are valid only for the same arguments,
 // except the arguments that choose the page.
@@ -272,23 +334,44 @@ func (a *productOrderItemsArguments) list(q *paging.Request, beyond operation.Pa
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
+const fieldProductTotalInventory = 5
+
+const fieldProductAvailable = 6
+
+const fieldProductInventory = 7
+
+func (r *productResolver) Inventory(ctx context.Context, obj *commerce.Product, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.InventoryLevel], error) {
+	q := r.pageRequest("Product.inventory", string(obj.SKU))
+	(&productInventoryArguments{first, after, last, before}).list(&q, currentField(ctx).PageInfo)
+	return connection(ctx, model.ProductInventory, &q)
+}
+
+const fieldProductOrderItems = 8
+
 func (r *productResolver) OrderItems(ctx context.Context, obj *commerce.Product, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.LineItem], error) {
 	q := r.pageRequest("Product.orderItems", string(obj.SKU))
 	(&productOrderItemsArguments{first, after, last, before}).list(&q, currentField(ctx).PageInfo)
 	return connection(ctx, model.ProductOrderItems, &q)
 }
 
+const fieldProductOrderCount = 9
+
 // productLists plans the lists that belong to records of type Product.
 func (p plan) productLists(ctx context.Context, targets []planTarget[commerce.SKU]) {
-	var orderItems pendingKeys[dynamo.ListRequest]
+	var inventory, orderItems pendingKeys[dynamo.ListRequest]
 	for key, f := range selectedFields(targets) {
 		switch f.Number {
-		case 8: // orderItems
+		case fieldProductInventory:
+			q := p.resolver.pageRequest("Product.inventory", string(key))
+			argumentsOf[productInventoryArguments](p, f).list(&q, f.PageInfo)
+			addList(&inventory, f, &q)
+		case fieldProductOrderItems:
 			q := p.resolver.pageRequest("Product.orderItems", string(key))
 			argumentsOf[productOrderItemsArguments](p, f).list(&q, f.PageInfo)
 			addList(&orderItems, f, &q)
 		}
 	}
+	planList(ctx, p, &inventory, model.ProductInventory, plan.inventoryLevels)
 	planList(ctx, p, &orderItems, model.ProductOrderItems, plan.lineItems)
 }
 
@@ -433,6 +516,8 @@ func (a *queryWarehousesArguments) list(q *paging.Request, beyond operation.Page
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
+const fieldQueryCustomer = 2
+
 func (r *queryResolver) Customer(ctx context.Context, id string) (*commerce.Customer, error) {
 	key, ok := (&queryCustomerArguments{id}).key()
 	if !ok {
@@ -441,11 +526,17 @@ func (r *queryResolver) Customer(ctx context.Context, id string) (*commerce.Cust
 	return record(ctx, model.CustomerByID, key)
 }
 
+const fieldQueryCustomerByEmail = 3
+
+const fieldQueryCustomers = 4
+
 func (r *queryResolver) Customers(ctx context.Context, namePrefix *string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Customer], error) {
 	q := r.pageRequest("Query.customers")
 	(&queryCustomersArguments{namePrefix, first, after, last, before}).list(&q, currentField(ctx).PageInfo)
 	return connection(ctx, model.Customers, &q)
 }
+
+const fieldQueryOrder = 5
 
 func (r *queryResolver) Order(ctx context.Context, id string) (*commerce.Order, error) {
 	key, ok := (&queryOrderArguments{id}).key()
@@ -455,6 +546,8 @@ func (r *queryResolver) Order(ctx context.Context, id string) (*commerce.Order, 
 	return record(ctx, model.OrderByID, key)
 }
 
+const fieldQueryOrdersById = 6
+
 func (r *queryResolver) OrdersByID(ctx context.Context, ids []string) ([]*commerce.Order, error) {
 	keys, err := (&queryOrdersByIDArguments{ids}).keys()
 	if err != nil {
@@ -463,17 +556,27 @@ func (r *queryResolver) OrdersByID(ctx context.Context, ids []string) ([]*commer
 	return batch(ctx, model.OrderByID, keys)
 }
 
+const fieldQueryOrderItem = 7
+
+const fieldQueryOrders = 8
+
 func (r *queryResolver) Orders(ctx context.Context, statuses []commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error) {
 	q := r.pageRequest("Query.orders")
 	(&queryOrdersArguments{statuses, placed, first, after, last, before}).list(&q, currentField(ctx).PageInfo)
 	return connection(ctx, model.Orders, &q)
 }
 
+const fieldQueryOrderCounts = 9
+
+const fieldQueryOrdersByStatus = 10
+
 func (r *queryResolver) OrdersByStatus(ctx context.Context, status commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error) {
 	q := r.pageRequest("Query.ordersByStatus")
 	(&queryOrdersByStatusArguments{status, placed, first, after, last, before}).list(&q, currentField(ctx).PageInfo)
 	return connection(ctx, model.OrdersByStatus, &q)
 }
+
+const fieldQueryProduct = 11
 
 func (r *queryResolver) Product(ctx context.Context, sku string) (*commerce.Product, error) {
 	key, ok := (&queryProductArguments{sku}).key()
@@ -483,6 +586,8 @@ func (r *queryResolver) Product(ctx context.Context, sku string) (*commerce.Prod
 	return record(ctx, model.ProductBySKU, key)
 }
 
+const fieldQueryProductsBySku = 12
+
 func (r *queryResolver) ProductsBySku(ctx context.Context, skus []string) ([]*commerce.Product, error) {
 	keys, err := (&queryProductsBySkuArguments{skus}).keys()
 	if err != nil {
@@ -491,17 +596,25 @@ func (r *queryResolver) ProductsBySku(ctx context.Context, skus []string) ([]*co
 	return batch(ctx, model.ProductBySKU, keys)
 }
 
+const fieldQueryQuote = 13
+
+const fieldQueryProducts = 14
+
 func (r *queryResolver) Products(ctx context.Context, category *string, namePrefix *string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Product], error) {
 	q := r.pageRequest("Query.products")
 	(&queryProductsArguments{category, namePrefix, first, after, last, before}).list(&q, currentField(ctx).PageInfo)
 	return connection(ctx, model.ProductsByName, &q)
 }
 
+const fieldQueryCategories = 15
+
 func (r *queryResolver) Categories(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Category], error) {
 	q := r.pageRequest("Query.categories")
 	(&queryCategoriesArguments{first, after, last, before}).list(&q, currentField(ctx).PageInfo)
 	return connection(ctx, model.Categories, &q)
 }
+
+const fieldQueryInventoryLevel = 16
 
 func (r *queryResolver) InventoryLevel(ctx context.Context, sku string, warehouseID string) (*commerce.InventoryLevel, error) {
 	key, ok := (&queryInventoryLevelArguments{sku, warehouseID}).key()
@@ -511,6 +624,8 @@ func (r *queryResolver) InventoryLevel(ctx context.Context, sku string, warehous
 	return record(ctx, model.InventoryLevel, key)
 }
 
+const fieldQueryEmployee = 17
+
 func (r *queryResolver) Employee(ctx context.Context, id string) (*commerce.Employee, error) {
 	key, ok := (&queryEmployeeArguments{id}).key()
 	if !ok {
@@ -519,11 +634,15 @@ func (r *queryResolver) Employee(ctx context.Context, id string) (*commerce.Empl
 	return record(ctx, model.EmployeeByID, key)
 }
 
+const fieldQueryEmployees = 18
+
 func (r *queryResolver) Employees(ctx context.Context, hired *commerce.DateRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error) {
 	q := r.pageRequest("Query.employees")
 	(&queryEmployeesArguments{hired, first, after, last, before}).list(&q, currentField(ctx).PageInfo)
 	return connection(ctx, model.Employees, &q)
 }
+
+const fieldQueryEmployeesByName = 19
 
 func (r *queryResolver) EmployeesByName(ctx context.Context, name string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error) {
 	q := r.pageRequest("Query.employeesByName")
@@ -531,11 +650,15 @@ func (r *queryResolver) EmployeesByName(ctx context.Context, name string, first 
 	return connection(ctx, model.EmployeesByName, &q)
 }
 
+const fieldQueryEmployeesByJobTitle = 20
+
 func (r *queryResolver) EmployeesByJobTitle(ctx context.Context, jobTitle string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error) {
 	q := r.pageRequest("Query.employeesByJobTitle")
 	(&queryEmployeesByJobTitleArguments{jobTitle, first, after, last, before}).list(&q, currentField(ctx).PageInfo)
 	return connection(ctx, model.EmployeesByJobTitle, &q)
 }
+
+const fieldQueryWarehouse = 21
 
 func (r *queryResolver) Warehouse(ctx context.Context, id string) (*commerce.Warehouse, error) {
 	key, ok := (&queryWarehouseArguments{id}).key()
@@ -544,6 +667,8 @@ func (r *queryResolver) Warehouse(ctx context.Context, id string) (*commerce.War
 	}
 	return record(ctx, model.WarehouseByID, key)
 }
+
+const fieldQueryWarehouses = 22
 
 func (r *queryResolver) Warehouses(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Warehouse], error) {
 	q := r.pageRequest("Query.warehouses")
@@ -556,39 +681,39 @@ func (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {
 	var customers, orders, ordersByStatus, products, categories, employees, employeesByName, employeesByJobTitle, warehouses pendingKeys[dynamo.ListRequest]
 	for _, f := range root.Reads {
 		switch f.Number {
-		case 4: // customers
+		case fieldQueryCustomers:
 			q := p.resolver.pageRequest("Query.customers")
 			argumentsOf[queryCustomersArguments](p, f).list(&q, f.PageInfo)
 			addList(&customers, f, &q)
-		case 8: // orders
+		case fieldQueryOrders:
 			q := p.resolver.pageRequest("Query.orders")
 			argumentsOf[queryOrdersArguments](p, f).list(&q, f.PageInfo)
 			addList(&orders, f, &q)
-		case 10: // ordersByStatus
+		case fieldQueryOrdersByStatus:
 			q := p.resolver.pageRequest("Query.ordersByStatus")
 			argumentsOf[queryOrdersByStatusArguments](p, f).list(&q, f.PageInfo)
 			addList(&ordersByStatus, f, &q)
-		case 14: // products
+		case fieldQueryProducts:
 			q := p.resolver.pageRequest("Query.products")
 			argumentsOf[queryProductsArguments](p, f).list(&q, f.PageInfo)
 			addList(&products, f, &q)
-		case 15: // categories
+		case fieldQueryCategories:
 			q := p.resolver.pageRequest("Query.categories")
 			argumentsOf[queryCategoriesArguments](p, f).list(&q, f.PageInfo)
 			addList(&categories, f, &q)
-		case 18: // employees
+		case fieldQueryEmployees:
 			q := p.resolver.pageRequest("Query.employees")
 			argumentsOf[queryEmployeesArguments](p, f).list(&q, f.PageInfo)
 			addList(&employees, f, &q)
-		case 19: // employeesByName
+		case fieldQueryEmployeesByName:
 			q := p.resolver.pageRequest("Query.employeesByName")
 			argumentsOf[queryEmployeesByNameArguments](p, f).list(&q, f.PageInfo)
 			addList(&employeesByName, f, &q)
-		case 20: // employeesByJobTitle
+		case fieldQueryEmployeesByJobTitle:
 			q := p.resolver.pageRequest("Query.employeesByJobTitle")
 			argumentsOf[queryEmployeesByJobTitleArguments](p, f).list(&q, f.PageInfo)
 			addList(&employeesByJobTitle, f, &q)
-		case 22: // warehouses
+		case fieldQueryWarehouses:
 			q := p.resolver.pageRequest("Query.warehouses")
 			argumentsOf[queryWarehousesArguments](p, f).list(&q, f.PageInfo)
 			addList(&warehouses, f, &q)
@@ -609,31 +734,31 @@ func (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {
 // It returns false for other fields.
 func (p plan) rootRecord(f *operation.Field, to *pendingRecords) bool {
 	switch f.Number {
-	case 2: // customer
+	case fieldQueryCustomer:
 		if key, ok := argumentsOf[queryCustomerArguments](p, f).key(); ok {
 			to.customers.add(key, f.Path, f.Records)
 		}
-	case 5: // order
+	case fieldQueryOrder:
 		if key, ok := argumentsOf[queryOrderArguments](p, f).key(); ok {
 			to.order(f.Records).add(key, f.Path, f.Records)
 		}
-	case 6: // ordersById
+	case fieldQueryOrdersById:
 		addBatch(&to.orders, f, argumentsOf[queryOrdersByIDArguments](p, f))
-	case 11: // product
+	case fieldQueryProduct:
 		if key, ok := argumentsOf[queryProductArguments](p, f).key(); ok {
 			to.product(f.Records).add(key, f.Path, f.Records)
 		}
-	case 12: // productsBySku
+	case fieldQueryProductsBySku:
 		addBatch(&to.products, f, argumentsOf[queryProductsBySkuArguments](p, f))
-	case 16: // inventoryLevel
+	case fieldQueryInventoryLevel:
 		if key, ok := argumentsOf[queryInventoryLevelArguments](p, f).key(); ok {
 			to.inventoryLevels.add(key, f.Path, f.Records)
 		}
-	case 17: // employee
+	case fieldQueryEmployee:
 		if key, ok := argumentsOf[queryEmployeeArguments](p, f).key(); ok {
 			to.employees.add(key, f.Path, f.Records)
 		}
-	case 21: // warehouse
+	case fieldQueryWarehouse:
 		if key, ok := argumentsOf[queryWarehouseArguments](p, f).key(); ok {
 			to.warehouses.add(key, f.Path, f.Records)
 		}
@@ -643,6 +768,28 @@ func (p plan) rootRecord(f *operation.Field, to *pendingRecords) bool {
 	return true
 }
 
+// order returns the list of pending keys to which the key of a record with these selections must be added.
+func (r *pendingRecords) order(selections []*operation.SelectionSet) *pendingKeys[commerce.OrderID] {
+	if operation.SelectsFieldWithReads(selections, fieldOrderTimeline) {
+		return &r.orderCollections
+	}
+	return &r.orders
+}
+
+// product returns the list of pending keys to which the key of a record with these selections must be added.
+func (r *pendingRecords) product(selections []*operation.SelectionSet) *pendingKeys[commerce.SKU] {
+	if operation.SelectsFieldWithReads(selections, fieldProductInventory) {
+		return &r.productCollections
+	}
+	return &r.products
+}
+
+const fieldSubscriptionOrderUpdated = 1
+
+const fieldSubscriptionCustomerOrders = 2
+
+const fieldViewerCustomer = 3
+
 func (r *viewerResolver) Customer(ctx context.Context, obj *commerce.Principal) (*commerce.Customer, error) {
 	return reference(ctx, model.CustomerByID, obj.Customer)
 }
@@ -650,7 +797,7 @@ func (r *viewerResolver) Customer(ctx context.Context, obj *commerce.Principal) 
 // viewerReference adds the key of the record that a field refers to.
 func viewerReference(record *commerce.Principal, f *operation.Field, to *pendingRecords) {
 	switch f.Number {
-	case 3: // customer
+	case fieldViewerCustomer:
 		addReference(&to.customers, f, record.Customer)
 	}
 }
@@ -667,11 +814,15 @@ func (a *warehouseInventoryArguments) list(q *paging.Request, beyond operation.P
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
+const fieldWarehouseEmployees = 3
+
 func (r *warehouseResolver) Employees(ctx context.Context, obj *commerce.Warehouse, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error) {
 	q := r.pageRequest("Warehouse.employees", string(obj.ID))
 	(&warehouseEmployeesArguments{first, after, last, before}).list(&q, currentField(ctx).PageInfo)
 	return connection(ctx, model.WarehouseEmployees, &q)
 }
+
+const fieldWarehouseInventory = 4
 
 func (r *warehouseResolver) Inventory(ctx context.Context, obj *commerce.Warehouse, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.InventoryLevel], error) {
 	q := r.pageRequest("Warehouse.inventory", string(obj.ID))
@@ -684,11 +835,11 @@ func (p plan) warehouseLists(ctx context.Context, targets []planTarget[commerce.
 	var employees, inventory pendingKeys[dynamo.ListRequest]
 	for key, f := range selectedFields(targets) {
 		switch f.Number {
-		case 3: // employees
+		case fieldWarehouseEmployees:
 			q := p.resolver.pageRequest("Warehouse.employees", string(key))
 			argumentsOf[warehouseEmployeesArguments](p, f).list(&q, f.PageInfo)
 			addList(&employees, f, &q)
-		case 4: // inventory
+		case fieldWarehouseInventory:
 			q := p.resolver.pageRequest("Warehouse.inventory", string(key))
 			argumentsOf[warehouseInventoryArguments](p, f).list(&q, f.PageInfo)
 			addList(&inventory, f, &q)

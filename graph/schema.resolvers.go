@@ -47,10 +47,6 @@ func (r *orderResolver) Item(ctx context.Context, obj *commerce.Order, productID
 	return r.orderItemBySKU(ctx, obj, productID)
 }
 
-func (r *orderResolver) Timeline(ctx context.Context, obj *commerce.Order, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Event], error) {
-	return r.timelineOf(ctx, obj, orderTimelineArguments{first, after, last, before})
-}
-
 func (r *orderResolver) TrackingNumber(ctx context.Context, obj *commerce.Order) (*string, error) {
 	return scalar.OrNull(obj.TrackingNumber), nil
 }
@@ -77,10 +73,6 @@ func (r *productResolver) TotalInventory(ctx context.Context, obj *commerce.Prod
 
 func (r *productResolver) Available(ctx context.Context, obj *commerce.Product) (int32, error) {
 	return stockNumber(ctx, obj, func(p *commerce.Product) int { return p.Available })
-}
-
-func (r *productResolver) Inventory(ctx context.Context, obj *commerce.Product, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.InventoryLevel], error) {
-	return r.inventoryOf(ctx, obj, productInventoryArguments{first, after, last, before})
 }
 
 func (r *productResolver) OrderCount(ctx context.Context, obj *commerce.Product) (*int32, error) {

@@ -132,11 +132,11 @@ func (p plan) planEvent(ctx context.Context, root *operation.SelectionSet, chang
 		for _, update := range f.Records {
 			for _, part := range update.Reads {
 				switch {
-				case part.Name == "event" && change.Event != nil:
+				case part.Number != fieldOrderUpdateOrder && change.Event != nil:
 					for event, f := range selectedFields([]planTarget[*commerce.Event]{{change.Event, part.Records}}) {
 						orderEventReference(event, f, &referenced)
 					}
-				case part.Name != "order":
+				case part.Number != fieldOrderUpdateOrder:
 				case change.Order != nil:
 					orders = append(orders, planTarget[*commerce.Order]{change.Order, part.Records})
 				default:

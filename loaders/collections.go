@@ -11,30 +11,108 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// collectionRecordSource is a recordSource of orders or products. If a query plan reads the item
-// collection of an order or product, the recordSource takes the order or product from this
-// collection.
-type collectionRecordSource[K comparable, W, V any] struct {
-	collections *Loader[K, W]
-	record      func(W) V
+// collectionSource contains values that are part of item collections.
+type collectionSource[K comparable, V any] interface {
+	// find returns the value of a key. If the value must be read separately, ok is false.
+	find(ctx context.Context, key K) (v V, ok bool, err error)
+	// planAll schedules reads of the item collections that contain the values of the keys. The
+	// callback receives the values. l reads the values that the item collections do not contain.
+	planAll(ctx context.Context, level *Level, keys []K, l *Loader[K, V], then thenFunc[K, V])
+	// planKnown is planAll for the item collections that are read anyway. It returns the other keys.
+	planKnown(ctx context.Context, level *Level, keys []K, l *Loader[K, V], then thenFunc[K, V]) (others []K)
 }
 
-func (c collectionRecordSource[K, W, V]) isKnown(key K) bool { return c.collections.isKnown(key) }
+// partOf is a collectionSource of parts of item collections.
+type partOf[C comparable, W any, K comparable, V any] struct {
+	collections *Loader[C, W]
+	// collection returns the key of the item collection that contains the value of a key.
+	collection func(K) C
+	// part returns the value of a key in an item collection that was read with the error err. If the
+	// value must be read separately, ok is false.
+	part func(whole W, err error, key K) (v V, ok bool, _ error)
+}
 
-func (c collectionRecordSource[K, W, V]) load(ctx context.Context, key K) (v V, err error) {
-	collection, err := c.collections.Load(ctx, key)
-	if err != nil {
-		return v, err
+func (s partOf[C, W, K, V]) find(ctx context.Context, key K) (v V, ok bool, err error) {
+	id := s.collection(key)
+	if !s.collections.isKnown(id) {
+		return v, false, nil
 	}
-	return c.record(collection), nil
+	whole, err := s.collections.Load(ctx, id)
+	return s.part(whole, err, key)
 }
 
-// withoutKnown returns the given keys without the keys of records that s has read or will read.
-func withoutKnown[K comparable, V any](keys []K, s recordSource[K, V]) []K {
-	if !slices.ContainsFunc(keys, s.isKnown) {
+func (s partOf[C, W, K, V]) planAll(ctx context.Context, level *Level, keys []K, l *Loader[K, V], then thenFunc[K, V]) {
+	ids := make([]C, len(keys))
+	for i, key := range keys {
+		ids[i] = s.collection(key)
+	}
+	s.collections.Plan(ctx, level, ids, func(ctx context.Context, next *Level, collections []FoundValue[C, W]) {
+		found := make([]FoundValue[K, V], 0, len(keys))
+		var missing []K
+		for i, key := range keys {
+			if len(collections) == 0 || collections[0].Key != ids[i] {
+				continue // there is no such item collection
+			}
+			if v, ok, err := s.part(collections[0].Value, nil, key); !ok {
+				missing = append(missing, key)
+			} else if err == nil {
+				found = append(found, FoundValue[K, V]{key, v})
+			}
+			collections = collections[1:]
+		}
+		if l.planOwn(ctx, next, missing, then); then != nil {
+			then(ctx, next, found)
+		}
+	})
+}
+
+func (s partOf[C, W, K, V]) planKnown(ctx context.Context, level *Level, keys []K, l *Loader[K, V], then thenFunc[K, V]) (others []K) {
+	isKnown := func(key K) bool { return s.collections.isKnown(s.collection(key)) }
+	if !slices.ContainsFunc(keys, isKnown) {
 		return keys
 	}
-	return slices.DeleteFunc(slices.Clone(keys), s.isKnown)
+	others = slices.DeleteFunc(slices.Clone(keys), isKnown)
+	s.planAll(ctx, level, slices.DeleteFunc(slices.Clone(keys), func(key K) bool { return !isKnown(key) }), l, then)
+	return others
+}
+
+// PlanCollections is Plan, but it reads the item collections that contain the values. Later loads of
+// other values in these item collections use the results. If the viewer may read only its own
+// orders, an order must be found before its item collection may be read, so PlanCollections reads
+// only the values.
+func (l *Loader[K, V]) PlanCollections(ctx context.Context, level *Level, keys []K, then thenFunc[K, V]) {
+	if l.collections == nil {
+		l.planOwn(ctx, level, keys, then)
+		return
+	}
+	l.collections.planAll(ctx, level, keys, l, then)
+}
+
+// recordOf returns the source of the record that an item collection belongs to.
+func recordOf[K comparable, W, V any](collections *Loader[K, W], record func(W) V) collectionSource[K, V] {
+	return partOf[K, W, K, V]{collections, func(key K) K { return key }, func(whole W, err error, _ K) (v V, ok bool, _ error) {
+		if err == nil {
+			v = record(whole)
+		}
+		return v, true, err
+	}}
+}
+
+// listOf returns the source of a list in item collections. The function list returns false if an
+// item collection does not contain the complete list.
+func listOf[C ~string, W, V any](collections *Loader[C, W], list func(W) ([]V, bool), position func(V) string) collectionSource[dynamo.ListRequest, dynamo.Page[V]] {
+	return partOf[C, W, dynamo.ListRequest, dynamo.Page[V]]{
+		collections, func(key dynamo.ListRequest) C { return C(key.PartitionValue) },
+		func(whole W, err error, key dynamo.ListRequest) (page dynamo.Page[V], ok bool, _ error) {
+			if err != nil {
+				return page, false, nil
+			}
+			if all, complete := list(whole); complete {
+				return dynamo.PageOfList(all, position, key.Page), true, nil
+			}
+			return page, false, nil
+		},
+	}
 }
 
 // Order returns an order by ID.
@@ -58,69 +136,6 @@ func (l *Loaders) PrimeOrders(ctx context.Context, all []*commerce.Order) {
 	RecordLoader(l, model.OrderByID).prime(ctx, keys, values)
 }
 
-// PlanOrderCollections schedules reads of orders with their line items and timelines. If the viewer
-// may read only its own orders, it schedules only reads of the orders. Later loads of these records
-// use the results. The callback receives the orders that were found.
-func (l *Loaders) PlanOrderCollections(ctx context.Context, level *Level, ids []commerce.OrderID, then func(context.Context, *Level, []FoundValue[commerce.OrderID, *commerce.Order])) {
-	// An order must be found before the viewer may read its line items and timeline.
-	if l.OnlyOwnOrders() {
-		RecordLoader(l, model.OrderByID).Plan(ctx, level, ids, then)
-		return
-	}
-	planCollections(ctx, &l.orderCollections, level, ids, func(whole *dynamo.OrderPartition) *commerce.Order { return whole.Order }, then)
-}
-
-// planCollections schedules reads of the item collections with the given keys. The function record
-// returns the order or product in an item collection. The callback receives the orders or products
-// that record has returned.
-func planCollections[K comparable, W, V any](ctx context.Context, l *Loader[K, W], level *Level, keys []K, record func(W) V, then func(context.Context, *Level, []FoundValue[K, V])) {
-	l.Plan(ctx, level, keys, func(ctx context.Context, next *Level, found []FoundValue[K, W]) {
-		all := make([]FoundValue[K, V], len(found))
-		for i, whole := range found {
-			all[i] = FoundValue[K, V]{whole.Key, record(whole.Value)}
-		}
-		if then != nil {
-			then(ctx, next, all)
-		}
-	})
-}
-
-// PlanProductCollections schedules reads of products with their inventory levels. Later loads of
-// these records use the results. The callback receives the products that were found.
-func (l *Loaders) PlanProductCollections(ctx context.Context, level *Level, skus []commerce.SKU, then func(context.Context, *Level, []FoundValue[commerce.SKU, *commerce.Product])) {
-	planCollections(ctx, &l.productCollections, level, skus, func(whole *dynamo.ProductPartition) *commerce.Product { return whole.Product }, then)
-}
-
-// OrderCollectionPlanned reports whether a query plan has scheduled a read of an order's item
-// collection. The result stays true after the read.
-func (l *Loaders) OrderCollectionPlanned(id commerce.OrderID) bool {
-	return l.orderCollections.isKnown(id)
-}
-
-// ProductCollectionPlanned reports whether a query plan has scheduled a read of a product's item
-// collection. The result stays true after the read.
-func (l *Loaders) ProductCollectionPlanned(sku commerce.SKU) bool {
-	return l.productCollections.isKnown(sku)
-}
-
-// completeOrderCollection returns the item collection of an order if a query plan has read all of
-// it. Otherwise, it returns nil.
-func (l *Loaders) completeOrderCollection(id commerce.OrderID) *dynamo.OrderPartition {
-	if whole, ok := l.orderCollections.loadKnown(id); ok && whole.Complete {
-		return whole
-	}
-	return nil
-}
-
-// completeProductCollection returns the item collection of a product if a query plan has read all
-// of it. Otherwise, it returns nil.
-func (l *Loaders) completeProductCollection(sku commerce.SKU) *dynamo.ProductPartition {
-	if whole, ok := l.productCollections.loadKnown(sku); ok && whole.Complete {
-		return whole
-	}
-	return nil
-}
-
 func lineItemPosition(i *commerce.LineItem) string { return string(i.SKU) }
 
 func eventPosition(e *commerce.Event) string { return string(e.ID) }
@@ -133,10 +148,8 @@ func (l *Loaders) CachedOrderItems(o *commerce.Order, page dynamo.PageRequest) (
 	if o.EmbedsItems {
 		return dynamo.PageOfValues(o.Items, lineItemPosition, page), true
 	}
-	if whole := l.completeOrderCollection(o.ID); whole != nil {
-		return dynamo.PageOfList(whole.Items, lineItemPosition, page), true
-	}
-	return dynamo.Page[*commerce.LineItem]{}, false
+	slice, ok, _ := PageLoader(l, model.OrderItems).collections.find(l.ctx, dynamo.ListRequest{PartitionValue: string(o.ID), Page: page})
+	return slice, ok
 }
 
 // AllOrderItemsRequest returns the list request for all line items of an order. If the order has no
@@ -202,8 +215,11 @@ func (l *Loaders) CachedOrderItem(o *commerce.Order, sku commerce.SKU) (*commerc
 		}
 		return nil, true
 	}
-	whole := l.completeOrderCollection(o.ID)
-	if whole == nil {
+	if !l.orderCollections.isKnown(o.ID) {
+		return nil, false
+	}
+	whole, err := l.orderCollections.Load(l.ctx, o.ID)
+	if err != nil || !whole.Complete {
 		return nil, false
 	}
 	for _, item := range whole.Items {
@@ -212,26 +228,6 @@ func (l *Loaders) CachedOrderItem(o *commerce.Order, sku commerce.SKU) (*commerc
 		}
 	}
 	return nil, true
-}
-
-// Timeline returns a page of an order's events.
-//
-// It returns the errors of dynamo.ReadPage.
-func (l *Loaders) Timeline(ctx context.Context, id commerce.OrderID, page dynamo.PageRequest) (dynamo.Page[*commerce.Event], error) {
-	if slice, ok := l.CachedTimeline(id, page); ok {
-		return slice, nil
-	}
-	return PageLoader(l, model.Timeline).Load(ctx, dynamo.ListRequest{PartitionValue: string(id), Page: page})
-}
-
-// CachedTimeline returns a page of an order's events if the order's item collection was read.
-// Otherwise, it returns false.
-func (l *Loaders) CachedTimeline(id commerce.OrderID, page dynamo.PageRequest) (dynamo.Page[*commerce.Event], bool) {
-	whole := l.completeOrderCollection(id)
-	if whole == nil {
-		return dynamo.Page[*commerce.Event]{}, false
-	}
-	return dynamo.PageOfList(whole.Events, eventPosition, page), true
 }
 
 // WithStock returns a product with its stock, which some lists of products omit.
@@ -250,26 +246,6 @@ func (l *Loaders) WithStock(ctx context.Context, p *commerce.Product) (*commerce
 		return p, err
 	}
 	return own, nil
-}
-
-// ProductInventory returns a page of a product's inventory levels.
-//
-// It returns the errors of dynamo.ReadPage.
-func (l *Loaders) ProductInventory(ctx context.Context, sku commerce.SKU, page dynamo.PageRequest) (dynamo.Page[*commerce.InventoryLevel], error) {
-	if slice, ok := l.CachedInventory(sku, page); ok {
-		return slice, nil
-	}
-	return PageLoader(l, model.ProductInventory).Load(ctx, dynamo.ListRequest{PartitionValue: string(sku), Page: page})
-}
-
-// CachedInventory returns a page of a product's inventory levels if the product's item collection
-// was read. Otherwise, it returns false.
-func (l *Loaders) CachedInventory(sku commerce.SKU, page dynamo.PageRequest) (dynamo.Page[*commerce.InventoryLevel], bool) {
-	whole := l.completeProductCollection(sku)
-	if whole == nil {
-		return dynamo.Page[*commerce.InventoryLevel]{}, false
-	}
-	return dynamo.PageOfList(whole.Levels, inventoryPosition, page), true
 }
 
 // AllOrderCountsRequest returns the list request for all counter records that count orders by

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -53,7 +54,7 @@ func pages(position func(i int) string) []dynamo.PageRequest {
 
 func planOrderCollection(ctx context.Context, l *loaders.Loaders, id commerce.OrderID) {
 	l.Plan(func(first *loaders.Level) {
-		l.PlanOrderCollections(ctx, first, []commerce.OrderID{id}, func(context.Context, *loaders.Level, []loaders.FoundValue[commerce.OrderID, *commerce.Order]) {})
+		loaders.RecordLoader(l, model.OrderByID).PlanCollections(ctx, first, []commerce.OrderID{id}, nil)
 	})
 }
 
@@ -91,7 +92,7 @@ func TestPagesOfOrderItemCollections(t *testing.T) {
 				}
 				gotItems, err := l.OrderItems(ctx, o, itemsPage)
 				checkPage(t, gotItems, err, lines, sku, itemsPage)
-				gotEvents, err := l.Timeline(ctx, largeOrder, eventsPage)
+				gotEvents, err := loaders.PageLoader(l, model.Timeline).Load(ctx, dynamo.ListRequest{PartitionValue: string(largeOrder), Page: eventsPage})
 				checkPage(t, gotEvents, err, events, event, eventsPage)
 				checkCounts(t, trace, append([]string{"AP25 Query"}, c.more...))
 			}
@@ -182,42 +183,52 @@ func TestMissingOrderItemCollection(t *testing.T) {
 	if o, err := l.Order(ctx, missing); !errors.Is(err, commerce.ErrNotFound) || o != nil {
 		t.Errorf("order %v, %v, want ErrNotFound", o, err)
 	}
-	if _, ok := l.CachedTimeline(missing, dynamo.PageRequest{Limit: 1}); ok {
-		t.Error("its timeline is loaded")
-	}
 	checkRequests(t, trace, "AP25 Query")
 }
 
+// A plan of values that an item collection contains waits for the item collection, and reads only
+// the other values.
 func TestPlannedCollectionsAreKnown(t *testing.T) {
-	ctx, l, _ := newFixture(t, sampleData(t), nil).begin()
-	planOrderCollection(ctx, l, largeOrder)
-	_, ok := l.CachedTimeline(largeOrder, dynamo.PageRequest{Limit: 1})
-	if !l.OrderCollectionPlanned(largeOrder) || l.OrderCollectionPlanned("01HVNR4Q3R0000000000000002") || !ok {
-		t.Error("only one order item collection was planned")
+	ctx, l, trace := newFixture(t, sampleData(t), nil).begin()
+	const other = commerce.OrderID("01HVNR4Q3R0000000000000002")
+	timelines := []dynamo.ListRequest{
+		{PartitionValue: string(largeOrder), Page: dynamo.PageRequest{Limit: 1}}, {PartitionValue: string(other), Page: dynamo.PageRequest{Limit: 1}},
+		{PartitionValue: string(largeOrder), Page: dynamo.PageRequest{Limit: 2}},
 	}
+	var found []dynamo.ListRequest
 	l.Plan(func(first *loaders.Level) {
-		l.PlanProductCollections(ctx, first, []commerce.SKU{"prod_100"}, func(context.Context, *loaders.Level, []loaders.FoundValue[commerce.SKU, *commerce.Product]) {})
+		loaders.RecordLoader(l, model.OrderByID).PlanCollections(ctx, first, []commerce.OrderID{largeOrder}, func(ctx context.Context, next *loaders.Level, _ []loaders.FoundValue[commerce.OrderID, *commerce.Order]) {
+			loaders.PageLoader(l, model.Timeline).Plan(ctx, next, timelines[:1], nil)
+		})
 	})
-	if !l.ProductCollectionPlanned("prod_100") || l.ProductCollectionPlanned("prod_101") {
-		t.Error("only one product item collection was planned")
+	l.Plan(func(first *loaders.Level) {
+		var mu sync.Mutex
+		loaders.PageLoader(l, model.Timeline).Plan(ctx, first, timelines, func(_ context.Context, _ *loaders.Level, pages []loaders.FoundValue[dynamo.ListRequest, dynamo.Page[*commerce.Event]]) {
+			mu.Lock()
+			defer mu.Unlock()
+			for _, page := range pages {
+				found = append(found, page.Key)
+			}
+		})
+	})
+	if len(found) != len(timelines) {
+		t.Errorf("the plan found the timelines %v", found)
 	}
-	if _, ok := l.CachedInventory("prod_101", dynamo.PageRequest{Limit: 1}); ok {
-		t.Error("the stock of a product that was not planned is loaded")
-	}
+	checkCounts(t, trace, []string{"AP25 Query", "AP27 Query"})
 }
 
 // The plan of an order item collection calls then with the order.
 func TestThenOfItemCollections(t *testing.T) {
 	ctx, l, _ := newFixture(t, sampleData(t), nil).begin()
 	l.Plan(func(first *loaders.Level) {
-		l.PlanOrderCollections(ctx, first, []commerce.OrderID{largeOrder}, func(_ context.Context, _ *loaders.Level, found []loaders.FoundValue[commerce.OrderID, *commerce.Order]) {
+		loaders.RecordLoader(l, model.OrderByID).PlanCollections(ctx, first, []commerce.OrderID{largeOrder}, func(_ context.Context, _ *loaders.Level, found []loaders.FoundValue[commerce.OrderID, *commerce.Order]) {
 			if len(found) != 1 || found[0].Key != largeOrder || found[0].Value.Total.Decimal() != "94.96" {
 				t.Errorf("then was told %+v", found)
 			}
 		})
 	})
 	l.Plan(func(first *loaders.Level) {
-		l.PlanProductCollections(ctx, first, []commerce.SKU{"prod_100"}, func(_ context.Context, _ *loaders.Level, found []loaders.FoundValue[commerce.SKU, *commerce.Product]) {
+		loaders.RecordLoader(l, model.ProductBySKU).PlanCollections(ctx, first, []commerce.SKU{"prod_100"}, func(_ context.Context, _ *loaders.Level, found []loaders.FoundValue[commerce.SKU, *commerce.Product]) {
 			if len(found) != 1 || found[0].Key != "prod_100" || found[0].Value.Name != "Widget A" {
 				t.Errorf("then was told %+v", found)
 			}
@@ -242,7 +253,7 @@ func TestPagesOfProductInventory(t *testing.T) {
 			for _, page := range pages(warehouse) {
 				ctx, l, trace := s.begin()
 				l.Plan(func(first *loaders.Level) {
-					l.PlanProductCollections(ctx, first, []commerce.SKU{"sku_000"}, func(context.Context, *loaders.Level, []loaders.FoundValue[commerce.SKU, *commerce.Product]) {})
+					loaders.RecordLoader(l, model.ProductBySKU).PlanCollections(ctx, first, []commerce.SKU{"sku_000"}, func(context.Context, *loaders.Level, []loaders.FoundValue[commerce.SKU, *commerce.Product]) {})
 				})
 				l.Plan(func(first *loaders.Level) {
 					loaders.RecordLoader(l, model.ProductBySKU).Plan(ctx, first, []commerce.SKU{"sku_000"}, nil)
@@ -250,7 +261,7 @@ func TestPagesOfProductInventory(t *testing.T) {
 				if p, err := loaders.RecordLoader(l, model.ProductBySKU).Load(ctx, "sku_000"); err != nil || p.SKU != "sku_000" {
 					t.Fatalf("product %v, %v", p, err)
 				}
-				got, err := l.ProductInventory(ctx, "sku_000", page)
+				got, err := loaders.PageLoader(l, model.ProductInventory).Load(ctx, dynamo.ListRequest{PartitionValue: "sku_000", Page: page})
 				checkPage(t, got, err, dataset.Levels, warehouse, page)
 				checkRequests(t, trace, append([]string{"AP13 Query"}, c.more...)...)
 			}
@@ -261,7 +272,7 @@ func TestPagesOfProductInventory(t *testing.T) {
 func TestMissingProductItemCollection(t *testing.T) {
 	ctx, l, trace := newFixture(t, sampleData(t), nil).begin()
 	l.Plan(func(first *loaders.Level) {
-		l.PlanProductCollections(ctx, first, []commerce.SKU{"vase"}, func(context.Context, *loaders.Level, []loaders.FoundValue[commerce.SKU, *commerce.Product]) {})
+		loaders.RecordLoader(l, model.ProductBySKU).PlanCollections(ctx, first, []commerce.SKU{"vase"}, func(context.Context, *loaders.Level, []loaders.FoundValue[commerce.SKU, *commerce.Product]) {})
 	})
 	if p, err := loaders.RecordLoader(l, model.ProductBySKU).Load(ctx, "vase"); !errors.Is(err, commerce.ErrNotFound) || p != nil {
 		t.Errorf("product %v, %v, want ErrNotFound", p, err)

@@ -59,14 +59,22 @@ type FoundValue[K comparable, V any] struct {
 	Value V
 }
 
+// thenFunc is a callback of Loader.Plan. It adds the reads that depend on the found values to next.
+type thenFunc[K comparable, V any] = func(ctx context.Context, next *Level, found []FoundValue[K, V])
+
 // Plan adds keys to a Level. The Level reads them in one batch, without the keys that were already
 // read or scheduled. The callback then receives the values that were found. If ctx has ended, the
-// callback is not called. If a record comes from an item collection that a query plan reads, Plan
-// ignores its key.
-func (l *Loader[K, V]) Plan(ctx context.Context, level *Level, keys []K, then func(ctx context.Context, next *Level, found []FoundValue[K, V])) {
+// callback is not called. For the values in an item collection that a query plan reads, Plan waits
+// for this read, and calls the callback separately.
+func (l *Loader[K, V]) Plan(ctx context.Context, level *Level, keys []K, then thenFunc[K, V]) {
 	if l.collections != nil {
-		keys = withoutKnown(keys, l.collections)
+		keys = l.collections.planKnown(ctx, level, keys, l, then)
 	}
+	l.planOwn(ctx, level, keys, then)
+}
+
+// planOwn is Plan for values that no item collection contains.
+func (l *Loader[K, V]) planOwn(ctx context.Context, level *Level, keys []K, then thenFunc[K, V]) {
 	if len(keys) == 0 {
 		return
 	}
@@ -109,7 +117,7 @@ type plannedRead[K comparable, V any] struct {
 	// refs is nil if the batch own reads all keys. Otherwise, other batches read some of the keys, and
 	// refs contains the location of each key's value.
 	refs []valueRef[K, V]
-	then func(context.Context, *Level, []FoundValue[K, V])
+	then thenFunc[K, V]
 	next Level
 }
 

@@ -30,9 +30,9 @@ type Loader[K comparable, V any] struct {
 	// Otherwise, keyReader is set, and batchReader is nil.
 	batchReader batchReader[K, V]
 	keyReader   keyReader[K, V]
-	// collections returns records that were read as part of an item collection. It is nil if the
-	// records of this loader are never read that way.
-	collections recordSource[K, V]
+	// collections contains values that a query plan reads as part of an item collection. It is nil if
+	// the values of this loader are never read that way.
+	collections collectionSource[K, V]
 
 	mu sync.Mutex
 	// known contains the keys that were planned, primed or loaded. It maps each key to the location of
@@ -59,11 +59,6 @@ type (
 	// the order of the keys. If it returns an error, the error applies to all keys.
 	batchReader[K comparable, V any] interface {
 		read(ctx context.Context, l *Loaders, keys []K) ([]dynamo.LookupResult[V], error)
-	}
-	// recordSource returns values that another loader has read or will read.
-	recordSource[K comparable, V any] interface {
-		isKnown(key K) bool
-		load(ctx context.Context, key K) (V, error)
 	}
 )
 
@@ -121,8 +116,10 @@ func (l *Loader[K, V]) Load(ctx context.Context, key K) (V, error) {
 		var zero V
 		return zero, err
 	}
-	if l.collections != nil && l.collections.isKnown(key) {
-		return l.collections.load(ctx, key)
+	if l.collections != nil {
+		if v, ok, err := l.collections.find(ctx, key); ok {
+			return v, err
+		}
 	}
 	l.mu.Lock()
 	location, ok := l.known.find(key)
@@ -161,20 +158,6 @@ func (l *Loader[K, V]) readUnplanned(first context.Context, keys []K) []*dataloa
 		out[i] = &dataloader.Result[valueWithRoundTrips[V]]{Data: v, Error: err}
 	}
 	return out
-}
-
-// loadKnown returns the value of a key that was planned, primed or loaded. If the read has not
-// finished, loadKnown waits for it. For any other key, or if the read fails, loadKnown returns
-// false.
-func (l *Loader[K, V]) loadKnown(key K) (v V, ok bool) {
-	l.mu.Lock()
-	location, known := l.known.find(key)
-	l.mu.Unlock()
-	if !known {
-		return v, false
-	}
-	got, err := location.value()
-	return got.value, err == nil
 }
 
 // isKnown reports whether a key was planned, primed or loaded.

@@ -88,6 +88,7 @@ func PageLoader[V any](l *Loaders, p *model.ListPattern[V]) *Loader[dynamo.ListR
 	loader, ok := l.patterns[p.Number()].(*Loader[dynamo.ListRequest, dynamo.Page[V]])
 	if !ok {
 		loader = &Loader[dynamo.ListRequest, dynamo.Page[V]]{loaders: l, pattern: p.ID, keyReader: listReader[V]{p}}
+		addCollections(l, p.ID, loader)
 		l.patterns[p.Number()] = loader
 	}
 	return loader
@@ -101,16 +102,33 @@ func overrideReaders(l *Loaders, loader any) {
 		loader.batchReader = batchFunc[commerce.CustomerID, *commerce.Customer]((*Loaders).readCustomersByID)
 	case *Loader[commerce.OrderID, *commerce.Order]:
 		loader.batchReader = batchFunc[commerce.OrderID, *commerce.Order]((*Loaders).readOrdersByID)
-		loader.collections = collectionRecordSource[commerce.OrderID, *dynamo.OrderPartition, *commerce.Order]{&l.orderCollections, func(w *dynamo.OrderPartition) *commerce.Order { return w.Order }}
+		if !l.OnlyOwnOrders() {
+			loader.collections = recordOf(&l.orderCollections, func(w *dynamo.OrderPartition) *commerce.Order { return w.Order })
+		}
 	case *Loader[model.CustomerOrderKey, *commerce.Order]:
 		loader.batchReader = batchFunc[model.CustomerOrderKey, *commerce.Order]((*Loaders).readCustomerOrders)
 	case *Loader[commerce.SKU, *commerce.Product]:
-		loader.collections = collectionRecordSource[commerce.SKU, *dynamo.ProductPartition, *commerce.Product]{&l.productCollections, func(w *dynamo.ProductPartition) *commerce.Product { return w.Product }}
+		loader.collections = recordOf(&l.productCollections, func(w *dynamo.ProductPartition) *commerce.Product { return w.Product })
 	case *Loader[string, commerce.CustomerID]:
 		// The email address comes from a client, so it can be invalid in a DynamoDB key. For an invalid
 		// address, ReadRecord returns an InvalidError. ReadRecords would report corrupt data instead.
 		loader.batchReader, loader.keyReader = nil, keyReaderFunc[string, commerce.CustomerID](func(l *Loaders, ctx context.Context, email string) (commerce.CustomerID, error) {
 			return dynamo.ReadRecord(ctx, l.store, model.EmailClaim, email)
 		})
+	}
+}
+
+// addCollections connects the loaders of lists with the item collections that contain these lists.
+func addCollections(l *Loaders, pattern string, loader any) {
+	switch pattern {
+	case model.OrderItems.ID:
+		loader.(*Loader[dynamo.ListRequest, dynamo.Page[*commerce.LineItem]]).collections = listOf(&l.orderCollections,
+			func(w *dynamo.OrderPartition) ([]*commerce.LineItem, bool) { return w.Items, w.Complete }, lineItemPosition)
+	case model.Timeline.ID:
+		loader.(*Loader[dynamo.ListRequest, dynamo.Page[*commerce.Event]]).collections = listOf(&l.orderCollections,
+			func(w *dynamo.OrderPartition) ([]*commerce.Event, bool) { return w.Events, w.Complete }, eventPosition)
+	case model.ProductInventory.ID:
+		loader.(*Loader[dynamo.ListRequest, dynamo.Page[*commerce.InventoryLevel]]).collections = listOf(&l.productCollections,
+			func(w *dynamo.ProductPartition) ([]*commerce.InventoryLevel, bool) { return w.Levels, w.Complete }, inventoryPosition)
 	}
 }

@@ -809,9 +809,9 @@ func TestTwoPlansOfOneKey(t *testing.T) {
 func TestAPlanCanLoadPlannedKeys(t *testing.T) {
 	ctx, l, trace := newFixture(t, sampleData(t), nil).begin()
 	l.Plan(func(first *loaders.Level) {
-		l.PlanOrderCollections(ctx, first, []commerce.OrderID{largeOrder}, nil)
-		if _, ok := l.CachedTimeline(largeOrder, dynamo.PageRequest{Limit: 1}); !ok {
-			t.Error("the timeline of the planned order is not loaded")
+		loaders.RecordLoader(l, model.OrderByID).PlanCollections(ctx, first, []commerce.OrderID{largeOrder}, nil)
+		if _, err := loaders.PageLoader(l, model.Timeline).Load(ctx, dynamo.ListRequest{PartitionValue: string(largeOrder), Page: dynamo.PageRequest{Limit: 1}}); err != nil {
+			t.Error("the timeline of the planned order is not loaded:", err)
 		}
 	})
 	checkRequests(t, trace, "AP25 Query")

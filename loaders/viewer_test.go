@@ -56,7 +56,9 @@ func TestCustomersFindOnlyTheirOwnRecords(t *testing.T) {
 		{"another's order", func(ctx context.Context, l *loaders.Loaders) (bool, error) { return found(l.Order(ctx, theirs)) }, false, []string{ownKey}},
 		{"a missing order", func(ctx context.Context, l *loaders.Loaders) (bool, error) { return found(l.Order(ctx, missing)) }, false, []string{ownKey}},
 		{"another's order item collection", func(ctx context.Context, l *loaders.Loaders) (bool, error) {
-			l.Plan(func(first *loaders.Level) { l.PlanOrderCollections(ctx, first, []commerce.OrderID{theirs}, nil) })
+			l.Plan(func(first *loaders.Level) {
+				loaders.RecordLoader(l, model.OrderByID).PlanCollections(ctx, first, []commerce.OrderID{theirs}, nil)
+			})
 			return found(l.Order(ctx, theirs))
 		}, false, []string{ownKey}},
 		{"an own order of the own customer", func(ctx context.Context, l *loaders.Loaders) (bool, error) {

@@ -405,7 +405,7 @@ func (b *treeBuilder) field(f *Field, parent ObjectType, merged *mergedField, pa
 		}
 		b.out.bytes += len(f.Path)
 		b.children(f, in.childPosition(f.Field))
-	} else if hasHandWrittenRead(f.Definition) {
+	} else if declaresRead(f.Definition) {
 		f.Path = path + "." + f.Alias
 		b.out.bytes += len(f.Path)
 	}
@@ -503,18 +503,14 @@ const ReadsDirective = "reads"
 // prefix. An empty prefix does not limit the list.
 func IsPrefixArgument(argument string) bool { return strings.HasSuffix(argument, "Prefix") }
 
-// hasHandWrittenRead reports whether the @reads directive of a field has the argument byHand. Such
-// a field has a hand-written resolver that may read records.
-func hasHandWrittenRead(f *ast.FieldDefinition) bool {
-	d := f.Directives.ForName(ReadsDirective)
-	return d != nil && d.Arguments.ForName("byHand") != nil
-}
+// declaresRead reports whether a field has the directive @reads.
+func declaresRead(f *ast.FieldDefinition) bool { return f.Directives.ForName(ReadsDirective) != nil }
 
 // mayTriggerRead reports whether a field may require a further DynamoDB read after its record has
 // been read.
 func mayTriggerRead(f *Field) bool {
 	switch {
-	case f.Name == EntitiesField || hasHandWrittenRead(f.Definition):
+	case f.Name == EntitiesField || declaresRead(f.Definition):
 		return true
 	case strings.HasPrefix(f.Name, "_"):
 		return false
@@ -524,11 +520,11 @@ func mayTriggerRead(f *Field) bool {
 }
 
 // SelectsFieldWithReads reports whether any of the selection sets contains a field with the given
-// name that may require further DynamoDB reads.
-func SelectsFieldWithReads(selections []*SelectionSet, name string) bool {
+// number (see Field.Number) that may require further DynamoDB reads.
+func SelectsFieldWithReads(selections []*SelectionSet, number int) bool {
 	for _, s := range selections {
 		for _, f := range s.Reads {
-			if f.Name == name {
+			if f.Number == number {
 				return true
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/99designs/gqlgen/codegen"
+	"github.com/99designs/gqlgen/codegen/templates"
 
 	"github.com/ordergraph/ordergraph/graph/operation"
 )
@@ -290,8 +291,15 @@ func (g *generator) lookupPatternOf(o *codegen.Object) (typedPattern, bool) {
 // plannedField is a field with a generated query plan and a generated resolver.
 type plannedField struct {
 	*codegen.Field
-	number int
-	reads  []readsDirective
+	reads []readsDirective
+	// pattern is the first of the access patterns that reads only the field's records.
+	pattern readsDirective
+}
+
+// fieldNumber returns the name of the constant that contains the number of a field with @reads, as
+// in operation.Field.Number.
+func fieldNumber(object, field string) string {
+	return "field" + object + templates.UcFirst(field)
 }
 
 // writeFieldPlans writes the query plans and the resolvers for the fields of an object type. It
@@ -300,10 +308,15 @@ func (g *generator) writeFieldPlans(o *codegen.Object) {
 	var lists, lookups, references []plannedField
 	for i, f := range o.Fields {
 		all, generated := g.readsDirectives(f)
-		p := plannedField{f, i + 1, all}
-		switch {
-		case !generated || all[0].value == nil: // the code is written by hand, or the parent's record contains the value
+		if len(all) > 0 {
+			g.line("\nconst %s = %d", fieldNumber(o.Name, f.Name), i+1)
+		}
+		typed := slices.IndexFunc(all, func(r readsDirective) bool { return r.value != nil })
+		if !generated || typed < 0 { // the code is written by hand, or the parent's record contains the value
 			continue
+		}
+		p := plannedField{f, all, all[typed]}
+		switch {
 		case isList(f):
 			lists = append(lists, p)
 		case o.Root:
@@ -324,16 +337,14 @@ func (g *generator) writeFieldPlans(o *codegen.Object) {
 		g.line(`func (p plan) rootRecord(f *operation.Field, to *pendingRecords) bool {
 switch f.Number {`)
 		for _, f := range lookups {
-			g.line("case %d: // %s", f.number, f.Name)
-			list := "to." + f.reads[0].pluralRecordName()
+			g.line("case %s:", fieldNumber(o.Name, f.Name))
+			list := "to." + f.pattern.pluralRecordName()
 			if isBatch(f.Field) {
 				g.line("addBatch(&%s, f, argumentsOf[%s](p, f))", list, argumentsType(f.Field))
 				continue
 			}
 			if slices.ContainsFunc(f.reads, func(r readsDirective) bool { return r.selecting != "" }) {
-				// Depending on the client's selection, the query plan reads only the record, or its complete
-				// item collection.
-				list = "to." + lcFirst(namedType(f.reads[0].value).Obj().Name()) + "(f.Records)"
+				list = "to." + lcFirst(f.TypeReference.Definition.Name) + "(f.Records)"
 			}
 			g.line(`if key, ok := argumentsOf[%s](p, f).key(); ok {
 %s.add(key, f.Path, f.Records)
@@ -345,8 +356,27 @@ return false
 return true
 }`)
 	}
+	for _, f := range lookups {
+		g.writeCollectionChoice(f)
+	}
 	if len(references) > 0 {
 		g.writeReferencePlans(o, own, references)
+	}
+}
+
+// writeCollectionChoice writes the method that decides whether the query plan reads only a record,
+// or its item collection. This depends on the fields that the client selects.
+func (g *generator) writeCollectionChoice(f plannedField) {
+	for _, r := range f.reads {
+		if name := lcFirst(f.TypeReference.Definition.Name); r.selecting != "" {
+			g.line("\n// %s returns the list of pending keys to which the key of a record with these selections must be added.", name)
+			g.line(`func (r *pendingRecords) %s(selections []*operation.SelectionSet) *pendingKeys[%s] {
+if operation.SelectsFieldWithReads(selections, %s) {
+return &r.%sCollections
+}
+return &r.%s
+}`, name, g.typeName(f.pattern.key), fieldNumber(f.TypeReference.Definition.Name, r.selecting), name, f.pattern.pluralRecordName())
+		}
 	}
 }
 
@@ -378,14 +408,14 @@ switch f.Number {`)
 		if !o.Root {
 			parent = ", string(key)"
 		}
-		g.line(`case %d: // %s
-q := p.resolver.pageRequest(%q%s)`, f.number, f.Name, fullName(f.Field), parent)
+		g.line(`case %s:
+q := p.resolver.pageRequest(%q%s)`, fieldNumber(o.Name, f.Name), fullName(f.Field), parent)
 		g.line(`argumentsOf[%s](p, f).list(&q, f.PageInfo)
 addList(&%s, f, &q)`, argumentsType(f.Field), f.Name)
 	}
 	g.line("}\n}")
 	for _, f := range lists {
-		g.line("planList(ctx, p, &%s, model.%s, plan.%s)", f.Name, f.reads[0].name, f.reads[0].pluralRecordName())
+		g.line("planList(ctx, p, &%s, model.%s, plan.%s)", f.Name, f.pattern.name, f.pattern.pluralRecordName())
 	}
 	g.line("}")
 	g.addImport(storePackage, "dynamo")
@@ -407,9 +437,9 @@ func (g *generator) writeReferencePlans(o *codegen.Object, own typedPattern, ref
 	g.line(`func %sReference(%s %s, f *operation.Field, to *pendingRecords) {
 switch f.Number {`, lcFirst(o.Name), parameter, g.typeName(parentType))
 	for _, f := range references {
-		r := f.reads[0]
-		g.line(`case %d: // %s
-addReference(&to.%s, f, %s.%s)`, f.number, f.Name, r.pluralRecordName(), parameter, fieldOfType(parentType, r.key, r.by))
+		r := f.pattern
+		g.line(`case %s:
+addReference(&to.%s, f, %s.%s)`, fieldNumber(o.Name, f.Name), r.pluralRecordName(), parameter, fieldOfType(parentType, r.key, r.by))
 	}
 	g.line("}\n}")
 }
@@ -426,7 +456,7 @@ func (g *generator) writeResolver(f plannedField) {
 		parameters += ", " + a.VarName + " " + g.typeName(a.TypeReference.GO)
 		values[i] = a.VarName
 	}
-	r := f.reads[0]
+	r := f.pattern
 	g.addImport("context", "context")
 	g.addImport(modelPackage, "model")
 	g.line(`
