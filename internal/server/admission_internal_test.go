@@ -19,7 +19,7 @@ func TestCallers(t *testing.T) {
 		who  commerce.Principal
 		want admission.Caller
 	}{
-		"a customer": {commerce.Principal{ID: "a", Role: commerce.RoleCustomer, Customer: "cust_01"}, admission.Caller{Key: "customer/cust_01"}},
+		"a customer": {commerce.Principal{ID: "a", Role: commerce.RoleCustomer, Customer: "cust_01"}, admission.Caller{Key: "customer/cust_01", Customer: true}},
 		"a service":  {commerce.Principal{ID: "b", Role: commerce.RoleService}, admission.Caller{Key: "b", Weight: 8}},
 		"an address": {anonymousPrincipal("203.0.113.7:1000"), admission.Caller{Key: "anonymous/203.0.113.7", Anonymous: true}},
 		"a network":  {anonymousPrincipal("[2001:db8::1]:1000"), admission.Caller{Key: "anonymous/2001:db8::/64", Anonymous: true}},

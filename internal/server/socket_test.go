@@ -211,10 +211,14 @@ func (w *peer) receive() frame {
 	return f
 }
 
-// want receives a message and checks its type and its operation's ID.
+// want receives a message and checks its type and its operation's ID. It skips the server's pings,
+// which keep a connection alive, unless it wants one.
 func (w *peer) want(kind, id string) frame {
 	w.t.Helper()
 	f := w.receive()
+	for f.Type == "ping" && kind != "ping" {
+		f = w.receive()
+	}
 	if f.Type != kind || f.ID != id {
 		w.t.Fatalf("got %s %q %s, want %s %q", f.Type, f.ID, f.Payload, kind, id)
 	}
