@@ -3,7 +3,6 @@ package embedded_test
 import (
 	"context"
 	"fmt"
-	"log"
 	"net/http/httptest"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -18,24 +17,27 @@ import (
 func ExampleNew() {
 	ctx := context.Background()
 	client := embedded.New().Client()
-	if err := createBooks(ctx, client); err != nil {
-		log.Fatal(err)
+	film := map[string]types.AttributeValue{"title": &types.AttributeValueMemberS{Value: "Metropolis"}}
+	if err := createFilms(ctx, client); err != nil {
+		fmt.Println(err)
+		return
 	}
 	if _, err := client.PutItem(ctx, &dynamodb.PutItemInput{
-		TableName: aws.String("books"),
+		TableName: aws.String("films"),
 		Item: map[string]types.AttributeValue{
-			"isbn":   &types.AttributeValueMemberS{Value: "978-0134190440"},
+			"title":  &types.AttributeValueMemberS{Value: "Metropolis"},
 			"copies": &types.AttributeValueMemberN{Value: "2"},
 		},
 	}); err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 
 	// A condition protects the last copy.
 	for range 3 {
 		out, err := client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-			TableName:                 aws.String("books"),
-			Key:                       map[string]types.AttributeValue{"isbn": &types.AttributeValueMemberS{Value: "978-0134190440"}},
+			TableName:                 aws.String("films"),
+			Key:                       film,
 			UpdateExpression:          aws.String("SET copies = copies - :one"),
 			ConditionExpression:       aws.String("copies >= :one"),
 			ExpressionAttributeValues: map[string]types.AttributeValue{":one": &types.AttributeValueMemberN{Value: "1"}},
@@ -55,33 +57,34 @@ func ExampleNew() {
 
 // Programs in other processes and languages use a store over HTTP.
 func ExampleStore_ServeHTTP() {
+	ctx := context.Background()
 	server := httptest.NewServer(embedded.New())
 	defer server.Close()
-
-	ctx := context.Background()
 	client := dynamodb.New(dynamodb.Options{
 		BaseEndpoint: &server.URL,
 		Region:       "us-east-1",
 		Credentials:  credentials.NewStaticCredentialsProvider("any", "any", ""),
 	})
-	if err := createBooks(ctx, client); err != nil {
-		log.Fatal(err)
+	if err := createFilms(ctx, client); err != nil {
+		fmt.Println(err)
+		return
 	}
 	tables, err := client.ListTables(ctx, nil)
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	fmt.Println(tables.TableNames)
-	// Output: [books]
+	// Output: [films]
 }
 
-// createBooks creates a table whose partition key is an ISBN.
-func createBooks(ctx context.Context, client *dynamodb.Client) error {
+// createFilms creates a table whose partition key is a title.
+func createFilms(ctx context.Context, client *dynamodb.Client) error {
 	_, err := client.CreateTable(ctx, &dynamodb.CreateTableInput{
-		TableName:            aws.String("books"),
+		TableName:            aws.String("films"),
 		BillingMode:          types.BillingModePayPerRequest,
-		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("isbn"), AttributeType: types.ScalarAttributeTypeS}},
-		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("isbn"), KeyType: types.KeyTypeHash}},
+		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("title"), AttributeType: types.ScalarAttributeTypeS}},
+		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("title"), KeyType: types.KeyTypeHash}},
 	})
 	return err
 }
