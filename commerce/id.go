@@ -163,6 +163,27 @@ func errNotEmail() error {
 // and older versions have stored other forms.
 func NormalizeName(name string) string { return norm.NFC.String(strings.TrimSpace(name)) }
 
+// normalizeShortName is like NormalizeName, but does not change a text that exceeds limit bytes also
+// in NFC. A client could otherwise send one long text for many arguments, and normalizing it for
+// each of them would take seconds.
+func normalizeShortName(name string, limit int) string {
+	if name = strings.TrimSpace(name); len(name) > maxShrinkage*limit {
+		return name
+	}
+	return norm.NFC.String(name)
+}
+
+// maxShrinkage is an upper bound for the quotient of the sizes of a text and of its NFC. For
+// example, the NFC of the 7 bytes "\u1fbe\u0308\u0301" has 2 bytes.
+const maxShrinkage = 4
+
+// ParseFilter validates s as the text of a filter, and returns it as NormalizeName does.
+//
+// It returns the errors of ParseSearchText.
+func ParseFilter(s string, limit int) (string, error) {
+	return ParseSearchText(normalizeShortName(s, limit), limit)
+}
+
 // MaxFoldedName is the maximum size in bytes of the result of FoldName.
 const MaxFoldedName = 256
 
@@ -210,12 +231,12 @@ func isInvisible(r rune) bool {
 // control characters, zero-width characters, bidirectional formatting or invalid UTF-8. Otherwise,
 // two names could look the same, or a name could change how the text around it looks.
 func ParseName(s string, limit int) (string, error) {
-	s = NormalizeName(s)
-	if !strings.ContainsFunc(s, func(r rune) bool { return !isInvisible(r) }) {
-		return "", NewInvalidError("is empty: use 1 to %d bytes", limit)
-	}
+	s = normalizeShortName(s, limit)
 	if len(s) > limit {
 		return "", NewInvalidError("has %d bytes: use at most %d", len(s), limit)
+	}
+	if !strings.ContainsFunc(s, func(r rune) bool { return !isInvisible(r) }) {
+		return "", NewInvalidError("is empty: use 1 to %d bytes", limit)
 	}
 	previous := ' '
 	for i, r := range s {

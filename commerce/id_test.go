@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/oklog/ulid/v2"
 	"golang.org/x/text/unicode/norm"
@@ -317,6 +319,27 @@ func TestFoldName(t *testing.T) {
 	} {
 		if got := commerce.FoldName(name); got != want {
 			t.Errorf("%q is folded to %q, want %q", name, got, want)
+		}
+	}
+}
+
+// A filter accepts every text whose NFC is short enough. For each character, the test uses the
+// longest text with the same NFC.
+func TestParseFilterAcceptsLongestForms(t *testing.T) {
+	longest := map[rune]rune{} // the longest character with this character as its NFD
+	for r := rune(0); r <= unicode.MaxRune; r++ {
+		if parts := []rune(norm.NFD.String(string(r))); len(parts) == 1 && utf8.RuneLen(r) >= utf8.RuneLen(longest[parts[0]]) {
+			longest[parts[0]] = r
+		}
+	}
+	for r := ' '; r <= unicode.MaxRune; r++ {
+		if !utf8.ValidRune(r) || r == '#' || r == 0x7f || unicode.IsSpace(r) {
+			continue
+		}
+		text := strings.Map(func(part rune) rune { return longest[part] }, norm.NFD.String(string(r)))
+		nfc := norm.NFC.String(string(r))
+		if got, err := commerce.ParseFilter(text, len(nfc)); err != nil || norm.NFC.String(got) != nfc {
+			t.Errorf("ParseFilter(%+q, %d) = %+q, %v", text, len(nfc), got, err)
 		}
 	}
 }

@@ -127,6 +127,52 @@ func TestPointsPayForResources(t *testing.T) {
 	}
 }
 
+// A request can use one long text for many arguments. Its points still pay for the processor time.
+func TestPointsPayForLongTexts(t *testing.T) {
+	now := &manualClock{now: hardStart.AddDate(1, 0, 0)}
+	replaying, table := replay.WrapClient(storetest.Engines()[0].Client(t))
+	s := stopwatch{table: table, executor: NewExecutor(Options{
+		Store: reproducibleOn(t, replaying, now), Cursors: paging.NewCursorSigner([]byte("a key for tests")),
+		Rates: (&manualClock{}).rates(1<<31-1, 1), Report: func(_ context.Context, err error) { t.Error(err) },
+	})}
+	defer s.begin(t)()
+	const size, repetitions = 120_000, 30
+	for _, field := range []string{
+		`products(first: 1, namePrefix: $text) { nodes { sku } }`,
+		`products(first: 1, category: $text) { nodes { sku } }`,
+		`products(first: 1, after: $text) { nodes { sku } }`,
+		`product(sku: $id) { name }`,
+		`customers(first: 1, namePrefix: $text) { nodes { id } }`,
+		`customerByEmail(email: $text) { id }`,
+		`employeesByName(first: 1, name: $text) { nodes { id } }`,
+		`employeesByJobTitle(first: 1, jobTitle: $text) { nodes { id } }`,
+		`order(id: $id) { status }`,
+		`updateCustomer(input: {id: $id, name: $text, email: $text, phoneNumbers: [$text]}) { userErrors { code } }`,
+		`cancelOrder(input: {orderId: $id, note: $text, idempotencyKey: $text}) { userErrors { code } }`,
+		`updateProduct(input: {sku: $id, name: $text, category: $text}) { userErrors { code } }`,
+		`updateShippingAddress(input: {orderId: $id, shippingAddress: {recipient: $text, line1: $text, city: $text, postalCode: $text, countryCode: $text}}) { userErrors { code } }`,
+	} {
+		kind := "query"
+		if strings.Contains(field, "(input:") {
+			kind = "mutation"
+		}
+		var variables []string
+		for name, typ := range map[string]string{"$text": "String!", "$id": "ID!"} {
+			if strings.Contains(field, name) {
+				variables = append(variables, name+": "+typ)
+			}
+		}
+		query := kind + " (" + strings.Join(variables, ", ") + ") {" + repeatNumbered(repetitions, "a%d: "+field+" ") + "}"
+		for _, part := range []string{"a", "\u0390", "\u03b9\u0308\u0301", "\uac00", "\u200b", "a\u0301\u0323"} {
+			text := strings.Repeat(part, size/len(part))
+			_, m := s.measure(t, Request{Query: query, Variables: map[string]any{"text": text, "id": text}})
+			if times := m.used / float64(m.points); times > mostUsed && !raceenabled.On && testing.CoverMode() == "" {
+				t.Fatalf("with texts of %q, a request uses %.1f times the processor time that its charge of %d points covers: %s", part, times, m.points, field)
+			}
+		}
+	}
+}
+
 // stopwatch measures the processor time of operations in points. A point is the time of a reference
 // function that runs at the same moment. A slow machine therefore slows down both. The minimum of
 // several runs counts, because other work on the machine only adds time.
@@ -168,7 +214,7 @@ func (s *stopwatch) measure(t *testing.T, r Request) (unknown, remembered timing
 	renewed := func() Request {
 		s.texts++
 		// Additional white space makes a new text of the same document.
-		return Request{Query: r.Query + strings.NewReplacer("0", " ", "1", "\t").Replace(strconv.FormatInt(int64(s.texts), 2))}
+		return Request{Query: r.Query + strings.NewReplacer("0", " ", "1", "\t").Replace(strconv.FormatInt(int64(s.texts), 2)), Variables: r.Variables}
 	}
 	known := renewed()
 	execute(known) // the table's answers are recorded
@@ -231,7 +277,7 @@ func stockFull(t *testing.T, e *Executor) {
 func charged(ctx context.Context, t *testing.T, e *Executor, r Request) (u usage, result Result) {
 	t.Helper()
 	principal := commerce.AnonymousAdmin().ID
-	body, err := json.Marshal(map[string]string{"query": r.Query})
+	body, err := json.Marshal(map[string]any{"query": r.Query, "variables": r.Variables})
 	if err != nil {
 		t.Fatal(err)
 	}

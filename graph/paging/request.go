@@ -88,10 +88,10 @@ func (q *Request) reject(argument string, err error) {
 }
 
 // FilterPartition limits the list to one partition, such as the products of a category. It
-// normalizes the text like names. If commerce.ParseSearchText rejects the text, no record can match,
+// normalizes the text like names. If commerce.ParseFilter rejects the text, no record can match,
 // so the list is empty.
 func (q *Request) FilterPartition(text string) {
-	text, err := commerce.ParseSearchText(commerce.NormalizeName(text), maxFilterBytes)
+	text, err := commerce.ParseFilter(text, maxFilterBytes)
 	if err != nil {
 		q.empty = true
 	}
@@ -115,9 +115,12 @@ func (q *Request) Prefix(text *string) bool {
 	if text == nil || *text == "" {
 		return false
 	}
-	q.empty = q.empty || len(*text) > maxFilterBytes
-	q.Key.Range = dynamo.NamePrefixRange(*text)
-	q.Scope.addArgument("#" + commerce.FoldName(*text)) // '#' distinguishes a prefix from the text of FilterPartition
+	prefix := *text
+	if len(prefix) > maxFilterBytes {
+		q.empty, prefix = true, prefix[:maxFilterBytes] // folding a long text would take too much time
+	}
+	q.Key.Range = dynamo.NamePrefixRange(prefix)
+	q.Scope.addArgument("#" + commerce.FoldName(prefix)) // '#' distinguishes a prefix from the text of FilterPartition
 	return true
 }
 
