@@ -79,14 +79,39 @@ func (f batchFunc[K, V]) read(ctx context.Context, l *Loaders, keys []K) ([]dyna
 	return f(l, ctx, keys)
 }
 
+// read reads the records that the viewer may read. If it may not read a record, the result is
+// commerce.ErrNotFound.
 func (r lookupReader[K, V]) read(ctx context.Context, l *Loaders, keys []K) ([]dynamo.LookupResult[V], error) {
-	return dynamo.ReadRecords(ctx, l.store, r.pattern, keys)
+	if l.viewer.canReadAll(r.pattern.Owner) {
+		return dynamo.ReadRecords(ctx, l.store, r.pattern, keys)
+	}
+	results := make([]dynamo.LookupResult[V], len(keys))
+	var visibleKeys []K
+	var indexes []int
+	for i, key := range keys {
+		if l.viewer.canReadRecordsOf(r.pattern.OwnerOf(key), r.pattern.Owner) {
+			visibleKeys, indexes = append(visibleKeys, key), append(indexes, i)
+		} else {
+			results[i].Err = commerce.ErrNotFound
+		}
+	}
+	if len(visibleKeys) == 0 {
+		return results, nil
+	}
+	found, err := dynamo.ReadRecords(ctx, l.store, r.pattern, visibleKeys)
+	if err != nil {
+		return nil, err
+	}
+	for i, index := range indexes {
+		results[index] = found[i]
+	}
+	return results, nil
 }
 
-// read reads a page of a list. If the list contains the orders of a customer, and the viewer may
-// not read these orders, the page is empty.
+// read reads a page of a list. If the viewer may not read the records of the list's owner, the page
+// is empty.
 func (r listReader[V]) read(ctx context.Context, l *Loaders, key dynamo.ListRequest) (dynamo.Page[V], error) {
-	if r.pattern.PK == model.CustomerOrders.PK && !l.viewer.canReadOrdersOf(commerce.CustomerID(key.PartitionValue)) {
+	if !l.viewer.canReadAll(r.pattern.Owner) && !l.viewer.canReadRecordsOf(commerce.CustomerID(key.PartitionValue), r.pattern.Owner) {
 		return dynamo.Page[V]{}, nil
 	}
 	return dynamo.ReadPage(ctx, l.store, r.pattern, key)

@@ -54,7 +54,7 @@ func New(ctx context.Context, s *dynamo.Store, viewer Viewer, report func(panick
 	// These functions capture no variables, so that creating the loaders of a request allocates no
 	// memory for them.
 	l.OrderCountQueries.initSingle(l, model.CustomerOrders.ID, func(l *Loaders, ctx context.Context, id commerce.CustomerID) (int, error) {
-		if !l.viewer.canReadOrdersOf(id) {
+		if !l.viewer.canReadRecordsOf(id, model.CustomerOrders.Owner) {
 			return 0, nil
 		}
 		return l.store.CountCustomerOrders(ctx, id)
@@ -98,15 +98,11 @@ func PageLoader[V any](l *Loaders, p *model.ListPattern[V]) *Loader[dynamo.ListR
 // cannot share a request. It also connects loaders with item collections.
 func overrideReaders(l *Loaders, loader any) {
 	switch loader := loader.(type) {
-	case *Loader[commerce.CustomerID, *commerce.Customer]:
-		loader.batchReader = batchFunc[commerce.CustomerID, *commerce.Customer]((*Loaders).readCustomersByID)
 	case *Loader[commerce.OrderID, *commerce.Order]:
 		loader.batchReader = batchFunc[commerce.OrderID, *commerce.Order]((*Loaders).readOrdersByID)
 		if !l.OnlyOwnOrders() {
 			loader.collections = recordOf(&l.orderCollections, func(w *dynamo.OrderPartition) *commerce.Order { return w.Order })
 		}
-	case *Loader[model.CustomerOrderKey, *commerce.Order]:
-		loader.batchReader = batchFunc[model.CustomerOrderKey, *commerce.Order]((*Loaders).readCustomerOrders)
 	case *Loader[commerce.SKU, *commerce.Product]:
 		loader.collections = recordOf(&l.productCollections, func(w *dynamo.ProductPartition) *commerce.Product { return w.Product })
 	case *Loader[string, commerce.CustomerID]:

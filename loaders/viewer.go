@@ -16,14 +16,16 @@ type Viewer struct {
 	Policy    commerce.Policy
 }
 
-// canReadCustomer reports whether the viewer may read a customer.
-func (v Viewer) canReadCustomer(id commerce.CustomerID) bool {
-	return v.Policy.CanAccess(v.Principal, commerce.PermissionReadCustomer, id)
+// canReadAll reports whether the viewer may read the records of all customers for which the
+// permission is needed. If the permission is 0, the records belong to no customer.
+func (v Viewer) canReadAll(permission commerce.Permission) bool {
+	return permission == 0 || v.Policy.GrantForPrincipal(v.Principal, permission) == commerce.GrantAll
 }
 
-// canReadOrdersOf reports whether the viewer may read the orders of a customer.
-func (v Viewer) canReadOrdersOf(id commerce.CustomerID) bool {
-	return v.Policy.CanAccess(v.Principal, commerce.PermissionReadOrder, id)
+// canReadRecordsOf reports whether the viewer may read the records of a customer for which the
+// permission is needed.
+func (v Viewer) canReadRecordsOf(customer commerce.CustomerID, permission commerce.Permission) bool {
+	return v.Policy.CanAccess(v.Principal, permission, customer)
 }
 
 // NoteOf returns the note of an event. If the viewer may not read the note, NoteOf returns "".
@@ -32,60 +34,6 @@ func (v Viewer) NoteOf(e *commerce.Event) string {
 		return e.Note
 	}
 	return ""
-}
-
-// onlyOwnOrders reports whether the viewer can read at most its own orders.
-func (v Viewer) onlyOwnOrders() bool {
-	return v.Policy.GrantForPrincipal(v.Principal, commerce.PermissionReadOrder) != commerce.GrantAll
-}
-
-// canReadAllCustomers reports whether the viewer may read all customers.
-func (v Viewer) canReadAllCustomers() bool {
-	return v.Policy.GrantForPrincipal(v.Principal, commerce.PermissionReadCustomer) == commerce.GrantAll
-}
-
-// readPermitted reads the records that the viewer may read. If the parameter all is true, it reads
-// all records. Otherwise, the function visible decides for each key. If the viewer may not read a
-// record, the result is commerce.ErrNotFound.
-func readPermitted[K comparable, V any](
-	ctx context.Context, l *Loaders, p *model.LookupPattern[K, V], keys []K, all bool, visible func(K) bool,
-) ([]dynamo.LookupResult[V], error) {
-	if all {
-		return dynamo.ReadRecords(ctx, l.store, p, keys)
-	}
-	results := make([]dynamo.LookupResult[V], len(keys))
-	var visibleKeys []K
-	var indexes []int
-	for i, key := range keys {
-		if visible(key) {
-			visibleKeys, indexes = append(visibleKeys, key), append(indexes, i)
-		} else {
-			results[i].Err = commerce.ErrNotFound
-		}
-	}
-	if len(visibleKeys) == 0 {
-		return results, nil
-	}
-	found, err := dynamo.ReadRecords(ctx, l.store, p, visibleKeys)
-	if err != nil {
-		return nil, err
-	}
-	for i, index := range indexes {
-		results[index] = found[i]
-	}
-	return results, nil
-}
-
-// readCustomersByID reads customers by ID (access pattern AP6).
-func (l *Loaders) readCustomersByID(ctx context.Context, keys []commerce.CustomerID) ([]dynamo.LookupResult[*commerce.Customer], error) {
-	return readPermitted(ctx, l, model.CustomerByID, keys, l.viewer.canReadAllCustomers(), l.viewer.canReadCustomer)
-}
-
-// readCustomerOrders reads orders by customer ID and order ID (access pattern AP29). It reads the
-// copies of orders that are stored in the partitions of customers.
-func (l *Loaders) readCustomerOrders(ctx context.Context, keys []model.CustomerOrderKey) ([]dynamo.LookupResult[*commerce.Order], error) {
-	visible := func(k model.CustomerOrderKey) bool { return l.viewer.canReadOrdersOf(k.Customer) }
-	return readPermitted(ctx, l, model.CustomerOrder, keys, !l.OnlyOwnOrders(), visible)
 }
 
 // readOrdersByID reads orders by ID. For a viewer that may read only its own orders, it reads the
@@ -98,12 +46,12 @@ func (l *Loaders) readOrdersByID(ctx context.Context, ids []commerce.OrderID) ([
 	for i, id := range ids {
 		keys[i] = model.CustomerOrderKey{Customer: l.viewer.Principal.Customer, Order: id}
 	}
-	return l.readCustomerOrders(ctx, keys)
+	return lookupReader[model.CustomerOrderKey, *commerce.Order]{model.CustomerOrder}.read(ctx, l, keys)
 }
 
 // OnlyOwnOrders reports whether the viewer may read only its own orders. In this case, an order
 // must be found before its timeline and line items may be read.
-func (l *Loaders) OnlyOwnOrders() bool { return l.viewer.onlyOwnOrders() }
+func (l *Loaders) OnlyOwnOrders() bool { return !l.viewer.canReadAll(commerce.PermissionReadOrder) }
 
 // OrderItemByID returns the line item with the given order ID and SKU.
 //

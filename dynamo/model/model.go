@@ -127,6 +127,9 @@ type Entity struct {
 	// EdgeOf is set if this entity is an edge: a copy of another record, with the same partition key
 	// but other index keys. EdgeOf is the copied entity.
 	EdgeOf *Entity
+	// Owner is set if the partition key contains the ID of the customer who owns the record. It is the
+	// permission that a caller needs to read the record.
+	Owner commerce.Permission
 	// Omitted are the attributes that an edge (see EdgeOf) does not copy. If a mutation changes only
 	// these attributes, it does not have to update the edge.
 	Omitted []string
@@ -138,7 +141,7 @@ var stockAttributes = []string{AttrTotalInventory, AttrAvailable, AttrStockRevis
 // The entities. The name of an edge begins with the name of the copied entity.
 var (
 	EntityCustomer = Entity{Name: "customer", Description: "customer",
-		PK: "CUSTOMER#{customerId}", SK: "#METADATA", IndexPK: "CUSTOMER", IndexSK: "{createdAt}#{customerId}", Sharded: true}
+		PK: "CUSTOMER#{customerId}", SK: "#METADATA", IndexPK: "CUSTOMER", IndexSK: "{createdAt}#{customerId}", Sharded: true, Owner: commerce.PermissionReadCustomer}
 	EntityCustomerRep = Entity{Name: "customerRep", Description: "customer's account rep (edge)",
 		PK: "CUSTOMER#{customerId}", SK: "REP", IndexPK: "REP#{employeeId}", IndexSK: "CUSTOMER#{customerId}", EdgeOf: &EntityCustomer, Omitted: []string{AttrOrderCount, AttrSpendingComplete}}
 	EntityCustomerName = Entity{Name: "customerName", Description: "customer's name (edge)",
@@ -150,13 +153,13 @@ var (
 	EntityOrder = Entity{Name: "order", Description: "order",
 		PK: "ORDER#{orderId}", SK: "#METADATA", IndexPK: "STATUS#{status}", IndexSK: "ORDER#{orderId}", Sharded: true}
 	EntityCustomerOrder = Entity{Name: "customerOrder", Description: "order, the customer's copy",
-		PK: "CUSTOMER#{customerId}", SK: "ORDER#{orderId}", IndexPK: "REP#{employeeId}", IndexSK: "ORDER#{orderId}", Optional: true}
+		PK: "CUSTOMER#{customerId}", SK: "ORDER#{orderId}", IndexPK: "REP#{employeeId}", IndexSK: "ORDER#{orderId}", Optional: true, Owner: commerce.PermissionReadOrder}
 	EntityOrderItem = Entity{Name: "orderItem", Description: "order item",
 		PK: "ORDER#{orderId}", SK: "ITEM#{sku}", IndexPK: "PRODUCT#{sku}", IndexSK: "ORDER#{orderId}"}
 	EntityOrderEvent = Entity{Name: "orderEvent", Description: "order event",
 		PK: "ORDER#{orderId}", SK: "EVENT#{eventId}"}
 	EntityLastEvent = Entity{Name: "lastEvent", Description: "a customer's last order event",
-		PK: "CUSTOMER#{customerId}", SK: "LAST_EVENT"}
+		PK: "CUSTOMER#{customerId}", SK: "LAST_EVENT", Owner: commerce.PermissionReadOrder}
 	EntityProduct = Entity{Name: "product", Description: "product",
 		PK: "PRODUCT#{sku}", SK: "#METADATA", IndexPK: "CATEGORY#{category}", IndexSK: "PRODUCT#{sku}"}
 	// The sort keys of a product's edges (copies with other index keys) come after its inventory
@@ -184,7 +187,7 @@ var (
 	EntityRepOrders = Entity{Name: "repOrders", Description: "one of the records that count an account rep's orders",
 		PK: "EMPLOYEE#{employeeId}", SK: "ORDERS#{part}"}
 	EntitySpending = Entity{Name: "spending", Description: "a customer's spending in one month and currency",
-		PK: "CUSTOMER#{customerId}", SK: "SPENDING#{month}#{currency}"}
+		PK: "CUSTOMER#{customerId}", SK: "SPENDING#{month}#{currency}", Owner: commerce.PermissionReadOrder}
 	EntityIdempotency = Entity{Name: "idempotency", Description: "idempotency key with the result of the mutation",
 		PK: "IDEMPOTENCY#{principal}#{idempotencyKey}", SK: "#METADATA"}
 )

@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -119,4 +120,20 @@ func FuzzTemplateValues(f *testing.F) {
 			}
 		}
 	})
+}
+
+// An access pattern whose partition key contains a customer declares who may read the records.
+// Otherwise, a customer could read the records of another customer.
+func TestRecordsOfCustomersHaveAnOwner(t *testing.T) {
+	for _, p := range model.AccessPatterns() {
+		if owned := slices.Contains(p.PK.Placeholders(), "customerId"); owned != (p.Owner != 0) {
+			t.Errorf("%s (%s) has the owner permission %v", p.ID, p.PK, p.Owner)
+		}
+	}
+	if owner := model.CustomerOrder.OwnerOf(model.CustomerOrderKey{Customer: "c1", Order: "01HVMK3P2Q0000000000000001"}); owner != "c1" {
+		t.Errorf("the owner is %q", owner)
+	}
+	if owner := model.CustomerByID.OwnerOf("a#b"); owner != "" {
+		t.Errorf("the owner of an invalid key is %q", owner)
+	}
 }

@@ -40,6 +40,8 @@ type AccessPattern struct {
 	EmbeddedInParent bool
 	// MaxLength is the maximum number of records in the list, or 0 if there is no maximum.
 	MaxLength int
+	// Owner is Entity.Owner of the records. It is 0 if PK does not contain the owner.
+	Owner commerce.Permission
 
 	number int
 }
@@ -55,6 +57,16 @@ type LookupPattern[K comparable, V any] struct {
 	Decode func(*Codec, Reader) (V, error)
 }
 
+// OwnerOf returns the customer in the partition key of a record. If the key is invalid, it returns an
+// empty ID.
+func (p *LookupPattern[K, V]) OwnerOf(key K) commerce.CustomerID {
+	values, ok := p.PK.Values(p.Key(&KeyBuilder{}, key).PK)
+	if !ok {
+		return ""
+	}
+	return commerce.CustomerID(values[0])
+}
+
 // ListPattern is an access pattern that reads the pages of a list. V is the Go type of a decoded
 // record.
 type ListPattern[V any] struct {
@@ -63,7 +75,7 @@ type ListPattern[V any] struct {
 }
 
 func pattern(number int, what string, e Entity) AccessPattern {
-	return AccessPattern{number: number, ID: fmt.Sprintf("AP%d", number), Description: what, Operation: "GetItem", PK: e.PK, SK: e.SK}
+	return AccessPattern{number: number, ID: fmt.Sprintf("AP%d", number), Description: what, Operation: "GetItem", PK: e.PK, SK: e.SK, Owner: e.Owner}
 }
 
 func lookupPattern[K comparable, V any](number int, what string, e Entity, key func(*KeyBuilder, K) Keys, decode func(*Codec, Reader) (V, error)) *LookupPattern[K, V] {
@@ -83,7 +95,7 @@ func collectionPattern[V any](number int, what string, e Entity, direction strin
 
 func indexPattern[V any](number int, what string, e Entity, direction string, decode func(*Codec, Reader) (V, error)) *ListPattern[V] {
 	p := pattern(number, what, e)
-	p.Operation, p.Index, p.PK, p.SK, p.Direction = "Query", IndexName, e.IndexPK, KeyTemplate(e.IndexSK.Prefix()), direction
+	p.Operation, p.Index, p.PK, p.SK, p.Direction, p.Owner = "Query", IndexName, e.IndexPK, KeyTemplate(e.IndexSK.Prefix()), direction, 0
 	if e.Sharded {
 		p.Operation = QueryPerShard
 	}
