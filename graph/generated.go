@@ -2179,6 +2179,11 @@ directive @reads(
   parent record's Go type. By default, the code generator finds the field by the type of the key.
   """
   by: String
+  """
+  The function of package loaders that sums the records of the pattern, such as ` + "`" + `StatusCounts` + "`" + `. All
+  these records are read, because each of them counts a part of all records.
+  """
+  sum: String
   "The reason why the query plan and the resolver of the field are written by hand."
   byHand: String
 ) repeatable on FIELD_DEFINITION
@@ -2387,7 +2392,7 @@ type Query {
   Cost: one DynamoDB Query (access pattern AP34). Access: staff, admins, services.
   """
   orderCounts: [OrderStatusCount!] @access(permission: LIST_ORDERS)
-    @reads(pattern: "AP34", byHand: "The counter records are summed.")
+    @reads(pattern: "AP34", sum: "StatusCounts")
 
   """
   All orders that have this status now, newest first.
@@ -2852,7 +2857,7 @@ type Customer @key(fields: "id") @access(permission: READ_CUSTOMER) {
   order(
     "The order's ID, which is a ULID of 26 characters."
     id: ID!
-  ): Order @reads(pattern: "AP29", byHand: "The order's timeline may be read in the same Query.") @access(permission: READ_ORDER)
+  ): Order @reads(pattern: "AP29") @access(permission: READ_ORDER)
   """
   The number of orders that this customer has placed, including cancelled orders. If other software
   wrote the customer's record without this number, the server counts the orders. If the customer has
@@ -3194,7 +3199,7 @@ type Product @key(fields: "sku") @access(permission: READ_CATALOG) {
   staff, admins, services.
   """
   totalInventory: Int! @access(permission: READ_STOCK)
-    @reads(pattern: "AP10", byHand: "Only records of lists by name lack the number.")
+    @reads(pattern: "AP10")
     @reads(pattern: "AP15")
   """
   The number of units that customers can still order. It is ` + "`" + `totalInventory` + "`" + ` minus the units that
@@ -3204,7 +3209,7 @@ type Product @key(fields: "sku") @access(permission: READ_CATALOG) {
   Needs no DynamoDB request, because the product's record contains the number. In lists that are
   sorted by name, access pattern AP10: one BatchGetItem.
   """
-  available: Int! @reads(pattern: "AP10", byHand: "Only records of lists by name lack the number.")
+  available: Int! @reads(pattern: "AP10")
   """
   The stock of this product in each warehouse.
 
@@ -3274,7 +3279,7 @@ type Product @key(fields: "sku") @access(permission: READ_CATALOG) {
   sorted by name, access pattern AP10: one BatchGetItem. Access: staff, admins, services.
   """
   orderCount: Int @access(permission: LIST_ORDERS)
-    @reads(pattern: "AP10", byHand: "Only records of lists by name lack the number.")
+    @reads(pattern: "AP10")
   """
   The version number of the product's record. A change of the name, category or price increments it.
   A change of the stock does not increment it. A record that other software wrote directly to
@@ -3495,7 +3500,7 @@ type Employee @key(fields: "id") @access(permission: READ_STAFF) {
 
   Cost: one DynamoDB Query (access pattern AP40).
   """
-  orderCount: Int @reads(pattern: "AP40", byHand: "The counter records are summed.")
+  orderCount: Int @reads(pattern: "AP40", sum: "RepOrderCount")
   """
   The version number of the employee's record. Every change increments it. A record that other
   software wrote directly to DynamoDB starts with version 0. To detect changes by others, pass this

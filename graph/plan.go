@@ -297,7 +297,6 @@ func (p plan) planRootFields(ctx context.Context, root *operation.SelectionSet) 
 		referenced pendingRecords
 		emails     pendingKeys[string]
 		items      pendingKeys[model.OrderItemKey]
-		counts     pendingKeys[dynamo.ListRequest]
 	)
 	for _, f := range root.Reads {
 		switch {
@@ -317,8 +316,6 @@ func (p plan) planRootFields(ctx context.Context, root *operation.SelectionSet) 
 			for _, line := range lines {
 				referenced.products.add(line.SKU, f.Path, nil)
 			}
-		case f.Number == fieldQueryOrderCounts:
-			counts.add(loaders.AllOrderCountsRequest(), f.Path, f.Records)
 		case f.Name == "viewer":
 			for principal, f := range selectedFields([]planTarget[*commerce.Principal]{{new(p.resolver.principal(ctx)), f.Records}}) {
 				viewerReference(principal, f, &referenced)
@@ -329,7 +326,6 @@ func (p plan) planRootFields(ctx context.Context, root *operation.SelectionSet) 
 	p.planItemsByID(ctx, &items, &referenced)
 	p.planReferences(ctx, &referenced)
 	p.planCustomersByEmail(ctx, &emails)
-	planList(ctx, p, &counts, model.OrderCounts, nil)
 	p.rootLists(ctx, root)
 }
 
@@ -338,13 +334,13 @@ func (p plan) planRootFields(ctx context.Context, root *operation.SelectionSet) 
 func (p plan) planItemsByID(ctx context.Context, w *pendingKeys[model.OrderItemKey], referenced *pendingRecords) {
 	if !p.loaders.OnlyOwnOrders() {
 		planRecords(ctx, p, w, model.OrderItem, nil)
-		addItemReferences(w.targets(), referenced)
+		addOrderItemReferences(w.targets(), referenced)
 		return
 	}
 	p.loaders.PlanItemsAfterOrders(trace.SpanFromContext(ctx).WithPath(ctx, w.path), p.level, w.keys, func(ctx context.Context, next *loaders.Level, visible []model.OrderItemKey) {
 		var to pendingRecords
 		for _, key := range visible {
-			addItemReferences([]planTarget[model.OrderItemKey]{{key, w.selections.of(key)}}, &to)
+			addOrderItemReferences([]planTarget[model.OrderItemKey]{{key, w.selections.of(key)}}, &to)
 		}
 		plan{p.planState, next}.planReferences(ctx, &to)
 	})

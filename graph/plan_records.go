@@ -24,8 +24,8 @@ func (p plan) planReferences(ctx context.Context, r *pendingRecords) {
 	planRecords(ctx, p, &r.products, model.ProductBySKU, nil)
 	p.productLists(ctx, r.products.targets())
 	p.planCustomersByID(ctx, &r.customers)
-	planRecords(ctx, p, &r.employees, model.EmployeeByID, plan.planAfterEmployees)
-	p.planByEmployeeID(ctx, r.employees.targets())
+	planRecords(ctx, p, &r.employees, model.EmployeeByID, plan.employeeReferences)
+	p.employeeLists(ctx, r.employees.targets())
 	planRecords(ctx, p, &r.warehouses, model.WarehouseByID, nil)
 	p.warehouseLists(ctx, r.warehouses.targets())
 }
@@ -86,7 +86,6 @@ func (p plan) primeCustomers(ctx context.Context, targets []planTarget[*commerce
 // planByCustomerID plans the reads that depend only on the customers' IDs.
 func (p plan) planByCustomerID(ctx context.Context, targets []planTarget[commerce.CustomerID]) {
 	p.customerLists(ctx, targets)
-	var orders pendingKeys[model.CustomerOrderKey]
 	var spending pendingKeys[dynamo.ListRequest]
 	for customer, f := range selectedFields(targets) {
 		if f.Number == fieldCustomerSpending {
@@ -94,14 +93,8 @@ func (p plan) planByCustomerID(ctx context.Context, targets []planTarget[commerc
 				spending.add(key, f.Path, f.Records)
 			}
 		}
-		if f.Number == fieldCustomerOrder {
-			if id, ok := lookupID[commerce.OrderID](argumentsOf[customerOrderArguments](p, f).id); ok {
-				orders.add(model.CustomerOrderKey{Customer: customer, Order: id}, f.Path, f.Records)
-			}
-		}
 	}
 	planList(ctx, p, &spending, model.CustomerSpending, nil)
-	planOrders(ctx, p, &orders, model.CustomerOrder, func(k model.CustomerOrderKey) commerce.OrderID { return k.Order })
 }
 
 // planAfterCustomers plans the reads that depend on the customers' records.
@@ -130,15 +123,6 @@ func (p plan) planAfterCustomers(ctx context.Context, targets []planTarget[*comm
 func (p plan) orders(ctx context.Context, targets []planTarget[*commerce.Order]) {
 	p.planAfterOrders(ctx, targets)
 	p.orderLists(ctx, targetIDs(targets, func(o *commerce.Order) commerce.OrderID { return o.ID }))
-}
-
-// events plans the reads that the selected fields of an order's events require.
-func (p plan) events(ctx context.Context, targets []planTarget[*commerce.Event]) {
-	var to pendingRecords
-	for event, f := range selectedFields(targets) {
-		orderEventReference(event, f, &to)
-	}
-	p.planReferences(ctx, &to)
 }
 
 // planAfterOrders plans the reads that depend on the orders' records.
@@ -175,8 +159,8 @@ func (p plan) planAfterOrders(ctx context.Context, targets []planTarget[*commerc
 	p.primeOrders(ctx, targets)
 	planList(ctx, p, &pages, model.OrderItems, plan.lineItems)
 	planRecords(ctx, p, &single, model.OrderItem, nil)
-	addItemReferences(single.targets(), &to)
-	addItemReferences(itemKeys(loaded), &to)
+	addOrderItemReferences(single.targets(), &to)
+	addOrderItemReferences(itemKeys(loaded), &to)
 	p.planReferences(ctx, &to)
 }
 
@@ -227,92 +211,8 @@ func (p plan) loadedItems(o *commerce.Order, f *operation.Field, pages *pendingK
 	return targets
 }
 
-func (p plan) lineItems(ctx context.Context, targets []planTarget[*commerce.LineItem]) {
-	var to pendingRecords
-	addItemReferences(itemKeys(targets), &to)
-	p.planReferences(ctx, &to)
-}
-
 func itemKeys(targets []planTarget[*commerce.LineItem]) []planTarget[model.OrderItemKey] {
 	return targetIDs(targets, func(i *commerce.LineItem) model.OrderItemKey {
 		return model.OrderItemKey{Order: i.OrderID, SKU: i.SKU}
 	})
-}
-
-// addItemReferences adds the orders and products that line items refer to.
-func addItemReferences(targets []planTarget[model.OrderItemKey], to *pendingRecords) {
-	for key, f := range selectedFields(targets) {
-		orderItemReference(key, f, to)
-	}
-}
-
-// products plans the reads that the selected fields of products require. The products themselves
-// have already been read.
-func (p plan) products(ctx context.Context, targets []planTarget[*commerce.Product]) {
-	p.planStock(ctx, targets)
-	p.productLists(ctx, targetIDs(targets, func(product *commerce.Product) commerce.SKU { return product.SKU }))
-}
-
-// planStock schedules lookups of products that some lists return without the stock and the order
-// count. It looks up such a product only if the query selects one of these fields.
-func (p plan) planStock(ctx context.Context, targets []planTarget[*commerce.Product]) {
-	var partial pendingKeys[commerce.SKU]
-	for product, f := range selectedFields(targets) {
-		if product.Partial && (f.Number == fieldProductTotalInventory || f.Number == fieldProductAvailable || f.Number == fieldProductOrderCount) {
-			partial.add(product.SKU, f.Path, nil)
-		}
-	}
-	planRecords(ctx, p, &partial, model.ProductBySKU, nil)
-}
-
-func (p plan) inventoryLevels(ctx context.Context, targets []planTarget[*commerce.InventoryLevel]) {
-	var to pendingRecords
-	addInventoryLevelReferences(targetIDs(targets, func(l *commerce.InventoryLevel) model.InventoryLevelKey {
-		return model.InventoryLevelKey{SKU: l.SKU, Warehouse: l.WarehouseID}
-	}), &to)
-	p.planReferences(ctx, &to)
-}
-
-// addInventoryLevelReferences adds the products and warehouses that inventory levels refer to.
-func addInventoryLevelReferences(targets []planTarget[model.InventoryLevelKey], to *pendingRecords) {
-	for key, f := range selectedFields(targets) {
-		inventoryLevelReference(key, f, to)
-	}
-}
-
-// categories plans nothing, because a category refers to no record.
-func (plan) categories(context.Context, []planTarget[*commerce.Category]) {}
-
-// employees plans the reads that the selected fields of employees require. The employees themselves
-// have already been read.
-func (p plan) employees(ctx context.Context, targets []planTarget[*commerce.Employee]) {
-	p.planAfterEmployees(ctx, targets)
-	p.planByEmployeeID(ctx, targetIDs(targets, func(e *commerce.Employee) commerce.EmployeeID { return e.ID }))
-}
-
-// planByEmployeeID plans the reads that depend only on the employees' IDs.
-func (p plan) planByEmployeeID(ctx context.Context, targets []planTarget[commerce.EmployeeID]) {
-	p.employeeLists(ctx, targets)
-	var counts pendingKeys[dynamo.ListRequest]
-	for employee, f := range selectedFields(targets) {
-		if f.Number == fieldEmployeeOrderCount {
-			counts.add(loaders.RepOrderCountsRequest(employee), f.Path, nil)
-		}
-	}
-	planList(ctx, p, &counts, model.EmployeeOrderCount, nil)
-}
-
-// planAfterEmployees plans the reads that depend on the employees' records.
-func (p plan) planAfterEmployees(ctx context.Context, targets []planTarget[*commerce.Employee]) {
-	var to pendingRecords
-	for employee, f := range selectedFields(targets) {
-		employeeReference(employee, f, &to)
-	}
-	p.planReferences(ctx, &to)
-}
-
-// warehouses plans the reads that the selected fields of warehouses require. The warehouses
-// themselves have already been read.
-func (p plan) warehouses(ctx context.Context, targets []planTarget[*commerce.Warehouse]) {
-	p.warehouseLists(ctx, targetIDs(targets, func(w *commerce.Warehouse) commerce.WarehouseID { return w.ID }))
 }

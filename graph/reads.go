@@ -9,6 +9,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/graph/operation"
 	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/graph/scalar"
@@ -94,14 +95,6 @@ func (r *Resolver) customerByEmail(ctx context.Context, email string) (*commerce
 	return record(ctx, model.CustomerByID, id)
 }
 
-func (r *Resolver) customerOrder(ctx context.Context, customer commerce.CustomerID, id string) (*commerce.Order, error) {
-	order, ok := lookupID[commerce.OrderID](id)
-	if !ok {
-		return nil, nil
-	}
-	return record(ctx, model.CustomerOrder, model.CustomerOrderKey{Customer: customer, Order: order})
-}
-
 func (r *Resolver) orderItem(ctx context.Context, a queryOrderItemArguments) (*commerce.LineItem, error) {
 	key, ok := a.key()
 	if !ok {
@@ -167,10 +160,17 @@ func (r *Resolver) itemsOf(ctx context.Context, order *commerce.Order, a orderIt
 	return newConnection(ctx, &q, slice, err)
 }
 
-// stockNumber returns one number of a product's stock, such as the available quantity.
-func stockNumber(ctx context.Context, product *commerce.Product, number func(*commerce.Product) int) (int32, error) {
-	p, err := loadersOf(ctx).WithStock(ctx, product)
-	return scalar.ToInt(number(p), err)
+// storedCount returns a counter. If a record lacks the counter, storedCount returns
+// table.ErrStatusCountsIncomplete.
+func storedCount(n *int, err error) (*int32, error) {
+	if n == nil && err == nil {
+		err = table.ErrStatusCountsIncomplete
+	}
+	if n == nil {
+		return nil, err
+	}
+	count, err := scalar.ToInt(*n, err)
+	return &count, err
 }
 
 func spendingOf(ctx context.Context, customer *commerce.Customer, placed *commerce.DateRange) ([]*commerce.Spending, error) {

@@ -10,6 +10,8 @@ import (
 	"github.com/ordergraph/ordergraph/graph/input"
 	"github.com/ordergraph/ordergraph/graph/operation"
 	"github.com/ordergraph/ordergraph/graph/paging"
+	"github.com/ordergraph/ordergraph/graph/scalar"
+	"github.com/ordergraph/ordergraph/loaders"
 )
 
 // list adds the arguments to a request. Cursors are valid only for the same arguments,
@@ -21,6 +23,15 @@ func (a *customerOrdersArguments) list(q *paging.Request, beyond operation.PageI
 		q.Key.Pattern = &model.CustomerOrdersPlaced.AccessPattern
 	}
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
+}
+
+// key converts the arguments to the key of a record. It returns false if an ID is malformed.
+func (a *customerOrderArguments) key(parent commerce.CustomerID) (key model.CustomerOrderKey, ok bool) {
+	key.Customer = parent
+	if key.Order, ok = lookupID[commerce.OrderID](a.id); !ok {
+		return key, false
+	}
+	return key, true
 }
 
 const fieldCustomerAccountRep = 5
@@ -41,20 +52,34 @@ const fieldCustomerSpending = 7
 
 const fieldCustomerOrder = 8
 
+func (r *customerResolver) Order(ctx context.Context, obj *commerce.Customer, id string) (*commerce.Order, error) {
+	key, ok := (&customerOrderArguments{id}).key(obj.ID)
+	if !ok {
+		return nil, nil
+	}
+	return record(ctx, model.CustomerOrder, key)
+}
+
 const fieldCustomerOrderCount = 9
 
 // customerLists plans the lists that belong to records of type Customer.
 func (p plan) customerLists(ctx context.Context, targets []planTarget[commerce.CustomerID]) {
 	var orders pendingKeys[dynamo.ListRequest]
+	var order pendingKeys[model.CustomerOrderKey]
 	for key, f := range selectedFields(targets) {
 		switch f.Number {
 		case fieldCustomerOrders:
 			q := p.resolver.pageRequest("Customer.orders", string(key))
 			argumentsOf[customerOrdersArguments](p, f).list(&q, f.PageInfo)
 			addList(&orders, f, &q)
+		case fieldCustomerOrder:
+			if key, ok := argumentsOf[customerOrderArguments](p, f).key(key); ok {
+				order.add(key, f.Path, f.Records)
+			}
 		}
 	}
 	planList(ctx, p, &orders, model.CustomerOrders, plan.orders)
+	planOrders(ctx, p, &order, model.CustomerOrder, func(key model.CustomerOrderKey) commerce.OrderID { return key.Order })
 }
 
 // customerReference adds the key of the record that a field refers to.
@@ -101,9 +126,35 @@ func (r *employeeResolver) Orders(ctx context.Context, obj *commerce.Employee, f
 
 const fieldEmployeeOrderCount = 9
 
+func (r *employeeResolver) OrderCount(ctx context.Context, obj *commerce.Employee) (*int32, error) {
+	return storedCount(loaders.Sum(ctx, loadersOf(ctx), model.EmployeeOrderCount, string(obj.ID), loaders.RepOrderCount))
+}
+
+// addEmployeeReferences adds the keys of the records to which the selected fields refer.
+func addEmployeeReferences(targets []planTarget[*commerce.Employee], to *pendingRecords) {
+	for parent, f := range selectedFields(targets) {
+		employeeReference(parent, f, to)
+	}
+}
+
+// employeeReferences plans the reads of the records to which the selected fields refer.
+func (p plan) employeeReferences(ctx context.Context, targets []planTarget[*commerce.Employee]) {
+	var to pendingRecords
+	addEmployeeReferences(targets, &to)
+	p.planReferences(ctx, &to)
+}
+
+// employees plans the reads that the selected fields of records require, after the records were read.
+func (p plan) employees(ctx context.Context, targets []planTarget[*commerce.Employee]) {
+	p.employeeReferences(ctx, targets)
+	p.employeeLists(ctx, targetIDs(targets, func(r *commerce.Employee) commerce.EmployeeID { return r.ID }))
+}
+
 // employeeLists plans the lists that belong to records of type Employee.
 func (p plan) employeeLists(ctx context.Context, targets []planTarget[commerce.EmployeeID]) {
-	var customers, orders pendingKeys[dynamo.ListRequest]
+	var customers pendingKeys[dynamo.ListRequest]
+	var orders pendingKeys[dynamo.ListRequest]
+	var orderCount pendingKeys[dynamo.ListRequest]
 	for key, f := range selectedFields(targets) {
 		switch f.Number {
 		case fieldEmployeeCustomers:
@@ -114,10 +165,13 @@ func (p plan) employeeLists(ctx context.Context, targets []planTarget[commerce.E
 			q := p.resolver.pageRequest("Employee.orders", string(key))
 			argumentsOf[employeeOrdersArguments](p, f).list(&q, f.PageInfo)
 			addList(&orders, f, &q)
+		case fieldEmployeeOrderCount:
+			orderCount.add(loaders.AllRecords(&model.EmployeeOrderCount.AccessPattern, string(key)), f.Path, f.Records)
 		}
 	}
 	planList(ctx, p, &customers, model.EmployeeCustomers, plan.customers)
 	planList(ctx, p, &orders, model.EmployeeOrders, plan.orders)
+	planList(ctx, p, &orderCount, model.EmployeeOrderCount, nil)
 }
 
 // employeeReference adds the key of the record that a field refers to.
@@ -138,6 +192,27 @@ const fieldInventoryLevelWarehouse = 4
 
 func (r *inventoryLevelResolver) Warehouse(ctx context.Context, obj *commerce.InventoryLevel) (*commerce.Warehouse, error) {
 	return reference(ctx, model.WarehouseByID, obj.WarehouseID)
+}
+
+// addInventoryLevelReferences adds the keys of the records to which the selected fields refer.
+func addInventoryLevelReferences(targets []planTarget[model.InventoryLevelKey], to *pendingRecords) {
+	for parent, f := range selectedFields(targets) {
+		inventoryLevelReference(parent, f, to)
+	}
+}
+
+// inventoryLevelReferences plans the reads of the records to which the selected fields refer.
+func (p plan) inventoryLevelReferences(ctx context.Context, targets []planTarget[model.InventoryLevelKey]) {
+	var to pendingRecords
+	addInventoryLevelReferences(targets, &to)
+	p.planReferences(ctx, &to)
+}
+
+// inventoryLevels plans the reads that the selected fields of records require, after the records were read.
+func (p plan) inventoryLevels(ctx context.Context, targets []planTarget[*commerce.InventoryLevel]) {
+	p.inventoryLevelReferences(ctx, targetIDs(targets, func(r *commerce.InventoryLevel) model.InventoryLevelKey {
+		return model.InventoryLevelKey{SKU: r.SKU, Warehouse: r.WarehouseID}
+	}))
 }
 
 // inventoryLevelReference adds the key of the record that a field refers to.
@@ -228,6 +303,15 @@ func (a *orderItemsArguments) list(q *paging.Request, beyond operation.PageInfoS
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
+// key converts the arguments to the key of a record. It returns false if an ID is malformed.
+func (a *orderItemArguments) key(parent commerce.OrderID) (key model.OrderItemKey, ok bool) {
+	key.Order = parent
+	if key.SKU, ok = lookupID[commerce.SKU](a.productID); !ok {
+		return key, false
+	}
+	return key, true
+}
+
 // list adds the arguments to a request. Cursors are valid only for the same arguments,
 // except the arguments that choose the page.
 func (a *orderTimelineArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
@@ -290,6 +374,25 @@ func (r *orderEventResolver) Warehouse(ctx context.Context, obj *commerce.Event)
 	return reference(ctx, model.WarehouseByID, obj.WarehouseID)
 }
 
+// addOrderEventReferences adds the keys of the records to which the selected fields refer.
+func addOrderEventReferences(targets []planTarget[*commerce.Event], to *pendingRecords) {
+	for parent, f := range selectedFields(targets) {
+		orderEventReference(parent, f, to)
+	}
+}
+
+// orderEventReferences plans the reads of the records to which the selected fields refer.
+func (p plan) orderEventReferences(ctx context.Context, targets []planTarget[*commerce.Event]) {
+	var to pendingRecords
+	addOrderEventReferences(targets, &to)
+	p.planReferences(ctx, &to)
+}
+
+// events plans the reads that the selected fields of records require, after the records were read.
+func (p plan) events(ctx context.Context, targets []planTarget[*commerce.Event]) {
+	p.orderEventReferences(ctx, targets)
+}
+
 // orderEventReference adds the key of the record that a field refers to.
 func orderEventReference(record *commerce.Event, f *operation.Field, to *pendingRecords) {
 	switch f.Number {
@@ -308,6 +411,25 @@ const fieldOrderItemOrder = 9
 
 func (r *orderItemResolver) Order(ctx context.Context, obj *commerce.LineItem) (*commerce.Order, error) {
 	return reference(ctx, model.OrderByID, obj.OrderID)
+}
+
+// addOrderItemReferences adds the keys of the records to which the selected fields refer.
+func addOrderItemReferences(targets []planTarget[model.OrderItemKey], to *pendingRecords) {
+	for parent, f := range selectedFields(targets) {
+		orderItemReference(parent, f, to)
+	}
+}
+
+// orderItemReferences plans the reads of the records to which the selected fields refer.
+func (p plan) orderItemReferences(ctx context.Context, targets []planTarget[model.OrderItemKey]) {
+	var to pendingRecords
+	addOrderItemReferences(targets, &to)
+	p.planReferences(ctx, &to)
+}
+
+// lineItems plans the reads that the selected fields of records require, after the records were read.
+func (p plan) lineItems(ctx context.Context, targets []planTarget[*commerce.LineItem]) {
+	p.orderItemReferences(ctx, targetIDs(targets, func(r *commerce.LineItem) model.OrderItemKey { return model.OrderItemKey{Order: r.OrderID, SKU: r.SKU} }))
 }
 
 // orderItemReference adds the key of the record that a field refers to.
@@ -336,7 +458,17 @@ func (a *productOrderItemsArguments) list(q *paging.Request, beyond operation.Pa
 
 const fieldProductTotalInventory = 5
 
+func (r *productResolver) TotalInventory(ctx context.Context, obj *commerce.Product) (int32, error) {
+	own, err := loaders.Complete(ctx, loadersOf(ctx), model.ProductBySKU, obj.SKU, obj, obj.Partial)
+	return scalar.ToInt(own.TotalInventory, err)
+}
+
 const fieldProductAvailable = 6
+
+func (r *productResolver) Available(ctx context.Context, obj *commerce.Product) (int32, error) {
+	own, err := loaders.Complete(ctx, loadersOf(ctx), model.ProductBySKU, obj.SKU, obj, obj.Partial)
+	return scalar.ToInt(own.Available, err)
+}
 
 const fieldProductInventory = 7
 
@@ -356,9 +488,35 @@ func (r *productResolver) OrderItems(ctx context.Context, obj *commerce.Product,
 
 const fieldProductOrderCount = 9
 
+func (r *productResolver) OrderCount(ctx context.Context, obj *commerce.Product) (*int32, error) {
+	own, err := loaders.Complete(ctx, loadersOf(ctx), model.ProductBySKU, obj.SKU, obj, obj.Partial)
+	return storedCount(own.OrderCount, err)
+}
+
+// addProductReferences adds the keys of the records to which the selected fields refer.
+func addProductReferences(targets []planTarget[*commerce.Product], to *pendingRecords) {
+	for parent, f := range selectedFields(targets) {
+		productReference(parent, f, to)
+	}
+}
+
+// productReferences plans the reads of the records to which the selected fields refer.
+func (p plan) productReferences(ctx context.Context, targets []planTarget[*commerce.Product]) {
+	var to pendingRecords
+	addProductReferences(targets, &to)
+	p.planReferences(ctx, &to)
+}
+
+// products plans the reads that the selected fields of records require, after the records were read.
+func (p plan) products(ctx context.Context, targets []planTarget[*commerce.Product]) {
+	p.productReferences(ctx, targets)
+	p.productLists(ctx, targetIDs(targets, func(r *commerce.Product) commerce.SKU { return r.SKU }))
+}
+
 // productLists plans the lists that belong to records of type Product.
 func (p plan) productLists(ctx context.Context, targets []planTarget[commerce.SKU]) {
-	var inventory, orderItems pendingKeys[dynamo.ListRequest]
+	var inventory pendingKeys[dynamo.ListRequest]
+	var orderItems pendingKeys[dynamo.ListRequest]
 	for key, f := range selectedFields(targets) {
 		switch f.Number {
 		case fieldProductInventory:
@@ -373,6 +531,24 @@ func (p plan) productLists(ctx context.Context, targets []planTarget[commerce.SK
 	}
 	planList(ctx, p, &inventory, model.ProductInventory, plan.inventoryLevels)
 	planList(ctx, p, &orderItems, model.ProductOrderItems, plan.lineItems)
+}
+
+// productReference adds the key of the record that a field refers to.
+func productReference(record *commerce.Product, f *operation.Field, to *pendingRecords) {
+	switch f.Number {
+	case fieldProductTotalInventory:
+		if record.Partial {
+			to.products.add(record.SKU, f.Path, nil)
+		}
+	case fieldProductAvailable:
+		if record.Partial {
+			to.products.add(record.SKU, f.Path, nil)
+		}
+	case fieldProductOrderCount:
+		if record.Partial {
+			to.products.add(record.SKU, f.Path, nil)
+		}
+	}
 }
 
 // key converts the arguments to the key of a record. It returns false if an ID is malformed.
@@ -568,6 +744,10 @@ func (r *queryResolver) Orders(ctx context.Context, statuses []commerce.Status, 
 
 const fieldQueryOrderCounts = 9
 
+func (r *queryResolver) OrderCounts(ctx context.Context) ([]*commerce.StatusCount, error) {
+	return loaders.Sum(ctx, loadersOf(ctx), model.OrderCounts, "", loaders.StatusCounts)
+}
+
 const fieldQueryOrdersByStatus = 10
 
 func (r *queryResolver) OrdersByStatus(ctx context.Context, status commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error) {
@@ -678,7 +858,16 @@ func (r *queryResolver) Warehouses(ctx context.Context, first *int32, after *str
 
 // rootLists plans the lists of Query.
 func (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {
-	var customers, orders, ordersByStatus, products, categories, employees, employeesByName, employeesByJobTitle, warehouses pendingKeys[dynamo.ListRequest]
+	var customers pendingKeys[dynamo.ListRequest]
+	var orders pendingKeys[dynamo.ListRequest]
+	var orderCounts pendingKeys[dynamo.ListRequest]
+	var ordersByStatus pendingKeys[dynamo.ListRequest]
+	var products pendingKeys[dynamo.ListRequest]
+	var categories pendingKeys[dynamo.ListRequest]
+	var employees pendingKeys[dynamo.ListRequest]
+	var employeesByName pendingKeys[dynamo.ListRequest]
+	var employeesByJobTitle pendingKeys[dynamo.ListRequest]
+	var warehouses pendingKeys[dynamo.ListRequest]
 	for _, f := range root.Reads {
 		switch f.Number {
 		case fieldQueryCustomers:
@@ -689,6 +878,8 @@ func (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {
 			q := p.resolver.pageRequest("Query.orders")
 			argumentsOf[queryOrdersArguments](p, f).list(&q, f.PageInfo)
 			addList(&orders, f, &q)
+		case fieldQueryOrderCounts:
+			orderCounts.add(loaders.AllRecords(&model.OrderCounts.AccessPattern, ""), f.Path, f.Records)
 		case fieldQueryOrdersByStatus:
 			q := p.resolver.pageRequest("Query.ordersByStatus")
 			argumentsOf[queryOrdersByStatusArguments](p, f).list(&q, f.PageInfo)
@@ -721,9 +912,10 @@ func (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {
 	}
 	planList(ctx, p, &customers, model.Customers, plan.customers)
 	planList(ctx, p, &orders, model.Orders, plan.orders)
+	planList(ctx, p, &orderCounts, model.OrderCounts, nil)
 	planList(ctx, p, &ordersByStatus, model.OrdersByStatus, plan.orders)
 	planList(ctx, p, &products, model.ProductsByName, plan.products)
-	planList(ctx, p, &categories, model.Categories, plan.categories)
+	planList(ctx, p, &categories, model.Categories, nil)
 	planList(ctx, p, &employees, model.Employees, plan.employees)
 	planList(ctx, p, &employeesByName, model.EmployeesByName, plan.employees)
 	planList(ctx, p, &employeesByJobTitle, model.EmployeesByJobTitle, plan.employees)
@@ -830,9 +1022,15 @@ func (r *warehouseResolver) Inventory(ctx context.Context, obj *commerce.Warehou
 	return connection(ctx, model.WarehouseInventory, &q)
 }
 
+// warehouses plans the reads that the selected fields of records require, after the records were read.
+func (p plan) warehouses(ctx context.Context, targets []planTarget[*commerce.Warehouse]) {
+	p.warehouseLists(ctx, targetIDs(targets, func(r *commerce.Warehouse) commerce.WarehouseID { return r.ID }))
+}
+
 // warehouseLists plans the lists that belong to records of type Warehouse.
 func (p plan) warehouseLists(ctx context.Context, targets []planTarget[commerce.WarehouseID]) {
-	var employees, inventory pendingKeys[dynamo.ListRequest]
+	var employees pendingKeys[dynamo.ListRequest]
+	var inventory pendingKeys[dynamo.ListRequest]
 	for key, f := range selectedFields(targets) {
 		switch f.Number {
 		case fieldWarehouseEmployees:

@@ -19,20 +19,12 @@ func (r *addressResolver) Region(ctx context.Context, obj *commerce.Address) (*s
 	return scalar.OrNull(obj.Region), nil
 }
 
-func (r *customerResolver) Order(ctx context.Context, obj *commerce.Customer, id string) (*commerce.Order, error) {
-	return r.customerOrder(ctx, obj.ID, id)
-}
-
 func (r *customerResolver) Spending(ctx context.Context, obj *commerce.Customer, placed *commerce.DateRange) ([]*commerce.Spending, error) {
 	return spendingOf(ctx, obj, placed)
 }
 
 func (r *customerResolver) OrderCount(ctx context.Context, obj *commerce.Customer) (int32, error) {
 	return scalar.ToInt(loadersOf(ctx).CustomerOrderCount(ctx, obj))
-}
-
-func (r *employeeResolver) OrderCount(ctx context.Context, obj *commerce.Employee) (*int32, error) {
-	return scalar.CountOrNull(loadersOf(ctx).RepOrderCount(ctx, obj.ID))
 }
 
 func (r *orderResolver) ItemCount(ctx context.Context, obj *commerce.Order) (int32, error) {
@@ -67,28 +59,12 @@ func (r *orderEventResolver) Note(ctx context.Context, obj *commerce.Event) (*st
 	return scalar.OrNull(r.viewer(ctx).NoteOf(obj)), nil
 }
 
-func (r *productResolver) TotalInventory(ctx context.Context, obj *commerce.Product) (int32, error) {
-	return stockNumber(ctx, obj, func(p *commerce.Product) int { return p.TotalInventory })
-}
-
-func (r *productResolver) Available(ctx context.Context, obj *commerce.Product) (int32, error) {
-	return stockNumber(ctx, obj, func(p *commerce.Product) int { return p.Available })
-}
-
-func (r *productResolver) OrderCount(ctx context.Context, obj *commerce.Product) (*int32, error) {
-	return scalar.CountOrNull(loadersOf(ctx).ProductOrderCount(ctx, obj))
-}
-
 func (r *queryResolver) Viewer(ctx context.Context) (*commerce.Principal, error) {
 	return new(r.principal(ctx)), nil
 }
 
 func (r *viewerResolver) Permissions(_ context.Context, obj *commerce.Principal) ([]commerce.Permission, error) {
 	return r.access.Policy.Permissions(*obj), nil
-}
-
-func (r *queryResolver) OrderCounts(ctx context.Context) ([]*commerce.StatusCount, error) {
-	return loadersOf(ctx).StatusCounts(ctx)
 }
 
 func (r *queryResolver) CustomerByEmail(ctx context.Context, email string) (*commerce.Customer, error) {

@@ -230,39 +230,45 @@ func (l *Loaders) CachedOrderItem(o *commerce.Order, sku commerce.SKU) (*commerc
 	return nil, true
 }
 
-// WithStock returns a product with its stock, which some lists of products omit.
+// Complete returns a record with all attributes. If partial is true, the given record comes from a
+// list that omits some of them, so Complete reads the record with this key.
 //
-// If the product's own record is malformed, the counters that can be read are returned. If the read
-// fails, WithStock returns p and an error of dynamo.ReadRecords.
-func (l *Loaders) WithStock(ctx context.Context, p *commerce.Product) (*commerce.Product, error) {
-	if !p.Partial {
-		return p, nil
+// If this record is malformed, the attributes that can be read are returned. If the read fails,
+// Complete returns the given record and an error of dynamo.ReadRecords.
+func Complete[K comparable, T any](ctx context.Context, l *Loaders, p *model.LookupPattern[K, *T], key K, record *T, partial bool) (*T, error) {
+	if !partial {
+		return record, nil
 	}
-	own, err := RecordLoader(l, model.ProductBySKU).Load(ctx, p.SKU)
+	own, err := RecordLoader(l, p).Load(ctx, key)
 	switch {
 	case errors.Is(err, commerce.ErrNotFound), errors.Is(err, commerce.ErrMalformed) && own == nil:
-		return p, nil
+		return record, nil
 	case err != nil && !errors.Is(err, commerce.ErrMalformed):
-		return p, err
+		return record, err
 	}
 	return own, nil
 }
 
-// AllOrderCountsRequest returns the list request for all counter records that count orders by
-// status. Each record counts a part of all orders.
-func AllOrderCountsRequest() dynamo.ListRequest {
-	return dynamo.ListRequest{Page: dynamo.PageRequest{Limit: model.OrderCountParts}}
+// AllRecords returns the request for all records of a list that has a maximum length.
+func AllRecords(p *model.AccessPattern, partitionValue string) dynamo.ListRequest {
+	return dynamo.ListRequest{PartitionValue: partitionValue, Page: dynamo.PageRequest{Limit: p.MaxLength}}
 }
 
-// StatusCounts returns the number of orders in each status.
+// Sum reads counter records and returns their sum. Each of them counts a part of all records. The
+// function sum returns table.ErrStatusCountsIncomplete if a part is missing.
 //
-// It returns table.ErrStatusCountsIncomplete if the counter records do not include all orders. It
-// also returns the errors of dynamo.ReadPage.
-func (l *Loaders) StatusCounts(ctx context.Context) ([]*commerce.StatusCount, error) {
-	parts, err := PageLoader(l, model.OrderCounts).Load(ctx, AllOrderCountsRequest())
+// Sum also returns the errors of dynamo.ReadPage.
+func Sum[V, R any](ctx context.Context, l *Loaders, p *model.ListPattern[V], partitionValue string, sum func(dynamo.Page[V]) (R, error)) (R, error) {
+	parts, err := PageLoader(l, p).Load(ctx, AllRecords(&p.AccessPattern, partitionValue))
 	if err != nil {
-		return nil, err
+		var none R
+		return none, err
 	}
+	return sum(parts)
+}
+
+// StatusCounts returns the number of orders in each status, from the page with all counter records.
+func StatusCounts(parts dynamo.Page[*commerce.OrderCounts]) ([]*commerce.StatusCount, error) {
 	counts, complete := commerce.SumOrderCounts(parts.Items)
 	if !complete || len(parts.Items) < model.OrderCountParts {
 		return nil, table.ErrStatusCountsIncomplete
@@ -270,19 +276,10 @@ func (l *Loaders) StatusCounts(ctx context.Context) ([]*commerce.StatusCount, er
 	return counts, nil
 }
 
-// RepOrderCountsRequest returns the list request for all counter records that count an account
-// rep's orders.
-func RepOrderCountsRequest(id commerce.EmployeeID) dynamo.ListRequest {
-	return dynamo.ListRequest{PartitionValue: string(id), Page: dynamo.PageRequest{Limit: model.RepOrderCountParts}}
-}
-
-// RepOrderCount returns the number of an account rep's orders.
-//
-// It returns table.ErrStatusCountsIncomplete if the counter records do not include all orders. It
-// also returns the errors of dynamo.ReadPage.
-func (l *Loaders) RepOrderCount(ctx context.Context, id commerce.EmployeeID) (*int, error) {
-	parts, err := PageLoader(l, model.EmployeeOrderCount).Load(ctx, RepOrderCountsRequest(id))
-	if err = errors.Join(append(parts.Malformed, err)...); err != nil {
+// RepOrderCount returns the number of an account rep's orders, from the page with all counter
+// records of the rep. It returns the errors of malformed records, too.
+func RepOrderCount(parts dynamo.Page[*commerce.RepOrderCount]) (*int, error) {
+	if err := errors.Join(parts.Malformed...); err != nil {
 		return nil, err
 	}
 	sum, complete := commerce.SumRepOrderCounts(parts.Items)
@@ -290,18 +287,6 @@ func (l *Loaders) RepOrderCount(ctx context.Context, id commerce.EmployeeID) (*i
 		return nil, table.ErrStatusCountsIncomplete
 	}
 	return &sum, nil
-}
-
-// ProductOrderCount returns the number of orders that contain a product.
-//
-// It returns table.ErrStatusCountsIncomplete if the product has no stored count. It also returns
-// the errors of dynamo.ReadRecords.
-func (l *Loaders) ProductOrderCount(ctx context.Context, p *commerce.Product) (*int, error) {
-	own, err := l.WithStock(ctx, p)
-	if err == nil && own.OrderCount == nil {
-		err = table.ErrStatusCountsIncomplete
-	}
-	return own.OrderCount, err
 }
 
 // SpendingRequest returns the list request for a customer's spending per month. It selects the

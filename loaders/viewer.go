@@ -16,14 +16,13 @@ type Viewer struct {
 	Policy    commerce.Policy
 }
 
-// canReadAll reports whether the viewer may read the records of all customers for which the
-// permission is needed. If the permission is 0, the records belong to no customer.
+// canReadAll reports whether a permission allows the viewer to read the records of all customers.
+// The permission 0 means that the records belong to no customer.
 func (v Viewer) canReadAll(permission commerce.Permission) bool {
 	return permission == 0 || v.Policy.GrantForPrincipal(v.Principal, permission) == commerce.GrantAll
 }
 
-// canReadRecordsOf reports whether the viewer may read the records of a customer for which the
-// permission is needed.
+// canReadRecordsOf reports whether a permission allows the viewer to read the records of a customer.
 func (v Viewer) canReadRecordsOf(customer commerce.CustomerID, permission commerce.Permission) bool {
 	return v.Policy.CanAccess(v.Principal, permission, customer)
 }

@@ -22,6 +22,7 @@ const (
 	modelPackage     = storePackage + "/model"
 	operationPackage = graphPackage + "/operation"
 	pagingPackage    = graphPackage + "/paging"
+	loadersPackage   = "github.com/ordergraph/ordergraph/loaders"
 	scalarPackage    = graphPackage + "/scalar"
 )
 
@@ -79,9 +80,9 @@ func namedType(t types.Type) *types.Named {
 // field.
 type readsDirective struct {
 	typedPattern
-	with          []string
-	selecting, by string
-	byHand        bool
+	with               []string
+	selecting, by, sum string
+	byHand             bool
 }
 
 // readsDirectives returns the @reads directives of a field. If the field has such directives, and
@@ -97,7 +98,7 @@ func (g *generator) readsDirectives(f *codegen.Field) (all []readsDirective, gen
 			}
 			return ""
 		}
-		r := readsDirective{selecting: text("selecting"), by: text("by"), byHand: d.Arguments.ForName("byHand") != nil}
+		r := readsDirective{selecting: text("selecting"), by: text("by"), sum: text("sum"), byHand: d.Arguments.ForName("byHand") != nil}
 		var ok bool
 		if r.typedPattern, ok = g.typedPatterns[text("pattern")]; !ok {
 			fail("@reads names the access pattern %q, which is not declared", text("pattern"))
@@ -232,13 +233,23 @@ func (g *generator) writeBatchArguments(f *codegen.Field, key types.Type) {
 // writeKeyArguments writes the method that converts the arguments of a field to the key of one
 // record.
 func (g *generator) writeKeyArguments(f *codegen.Field, key types.Type) {
-	name := g.typeName(key)
+	name, parameter := g.typeName(key), ""
+	parts, isStruct := key.Underlying().(*types.Struct)
+	if !f.Object.Root {
+		parameter = "parent " + g.typeName(parts.Field(0).Type())
+	}
 	g.line(`
 // key converts the arguments to the key of a record. It returns false if an ID is malformed.
-func (a *%s) key() (key %s, ok bool) {`, argumentsType(f), name)
-	if parts, ok := key.Underlying().(*types.Struct); ok {
-		for i := range parts.NumFields() {
-			part, a := parts.Field(i), f.Args[i]
+func (a *%s) key(%s) (key %s, ok bool) {`, argumentsType(f), parameter, name)
+	if isStruct {
+		arguments := f.Args
+		for part := range parts.Fields() {
+			if parameter != "" && len(arguments) == len(f.Args) && part == parts.Field(0) {
+				g.line("key.%s = parent", part.Name())
+				continue
+			}
+			a := arguments[0]
+			arguments = arguments[1:]
 			g.line(`if key.%s, ok = lookupID[%s](a.%s); !ok {
 return key, false
 }`, part.Name(), g.typeName(part.Type()), a.VarName)
@@ -278,14 +289,14 @@ func fieldOfType(structType types.Type, t types.Type, by string) string {
 }
 
 // lookupPatternOf returns the first access pattern that looks up records of the given type by their
-// keys. If there is no such access pattern, it returns false.
-func (g *generator) lookupPatternOf(o *codegen.Object) (typedPattern, bool) {
+// keys. If there is none, it returns the zero value.
+func (g *generator) lookupPatternOf(o *codegen.Object) typedPattern {
 	for _, p := range g.patterns {
 		if r := g.typedPatterns[p.id()]; r.key != nil && o.Type != nil && namedType(r.value) != nil && sameType(namedType(r.value), namedType(o.Reference())) {
-			return r, true
+			return r
 		}
 	}
-	return typedPattern{}, false
+	return typedPattern{}
 }
 
 // plannedField is a field with a generated query plan and a generated resolver.
@@ -306,29 +317,32 @@ func fieldNumber(object, field string) string {
 // handles only the fields that return the result of an access pattern.
 func (g *generator) writeFieldPlans(o *codegen.Object) {
 	var lists, lookups, references []plannedField
+	byHand := false
 	for i, f := range o.Fields {
 		all, generated := g.readsDirectives(f)
 		if len(all) > 0 {
 			g.line("\nconst %s = %d", fieldNumber(o.Name, f.Name), i+1)
 		}
+		byHand = byHand || slices.ContainsFunc(all, func(r readsDirective) bool { return r.byHand })
 		typed := slices.IndexFunc(all, func(r readsDirective) bool { return r.value != nil })
 		if !generated || typed < 0 { // the code is written by hand, or the parent's record contains the value
 			continue
 		}
 		p := plannedField{f, all, all[typed]}
 		switch {
-		case isList(f):
+		case isList(f), p.pattern.key == nil, !o.Root && len(f.Args) > 0:
 			lists = append(lists, p)
 		case o.Root:
 			lookups = append(lookups, p)
-		case len(f.Args) == 0:
-			references = append(references, p)
 		default:
-			fail("%s: the generator does not support fields that read a record by arguments and the parent's key: write the resolver by hand and add byHand to @reads", fullName(f))
+			references = append(references, p)
 		}
 		g.writeResolver(p)
 	}
-	own, _ := g.lookupPatternOf(o)
+	own := g.lookupPatternOf(o)
+	if !byHand && !o.Root {
+		g.writeRecordPlan(o, own, len(lists) > 0, len(references) > 0)
+	}
 	if len(lists) > 0 {
 		g.writeListPlans(o, own, lists)
 	}
@@ -391,12 +405,16 @@ func (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {`)
 		g.line("\n// %sLists plans the lists that belong to records of type %s.", lcFirst(o.Name), o.Name)
 		g.line("func (p plan) %sLists(ctx context.Context, targets []planTarget[%s]) {", lcFirst(o.Name), g.typeName(own.key))
 	}
-	names := make([]string, len(lists))
-	for i, f := range lists {
-		names[i] = f.Name
+	for _, f := range lists {
+		key := "dynamo.ListRequest"
+		if f.pattern.key != nil {
+			key = g.typeName(f.pattern.key)
+		}
+		g.line("var %s pendingKeys[%s]", f.Name, key)
 	}
-	g.line("var %s pendingKeys[dynamo.ListRequest]", strings.Join(names, ", "))
+	parent, parentValue := ", string(key)", "string(key)"
 	if o.Root {
+		parent, parentValue = "", `""`
 		g.line(`for _, f := range root.Reads {
 switch f.Number {`)
 	} else {
@@ -404,18 +422,27 @@ switch f.Number {`)
 switch f.Number {`)
 	}
 	for _, f := range lists {
-		parent := ""
-		if !o.Root {
-			parent = ", string(key)"
+		g.line("case %s:", fieldNumber(o.Name, f.Name))
+		switch {
+		case isList(f.Field):
+			g.line(`q := p.resolver.pageRequest(%q%s)
+argumentsOf[%s](p, f).list(&q, f.PageInfo)
+addList(&%s, f, &q)`, fullName(f.Field), parent, argumentsType(f.Field), f.Name)
+		case f.pattern.key == nil:
+			g.line("%s.add(loaders.AllRecords(&model.%s.AccessPattern, %s), f.Path, f.Records)", f.Name, f.pattern.name, parentValue)
+		default:
+			g.line(`if key, ok := argumentsOf[%s](p, f).key(key); ok {
+%s.add(key, f.Path, f.Records)
+}`, argumentsType(f.Field), f.Name)
 		}
-		g.line(`case %s:
-q := p.resolver.pageRequest(%q%s)`, fieldNumber(o.Name, f.Name), fullName(f.Field), parent)
-		g.line(`argumentsOf[%s](p, f).list(&q, f.PageInfo)
-addList(&%s, f, &q)`, argumentsType(f.Field), f.Name)
 	}
 	g.line("}\n}")
 	for _, f := range lists {
-		g.line("planList(ctx, p, &%s, model.%s, plan.%s)", f.Name, f.pattern.name, f.pattern.pluralRecordName())
+		if r := f.pattern; r.key != nil {
+			g.line("plan%s(ctx, p, &%s, model.%s, func(key %s) %s { return key.%s })", templates.UcFirst(r.pluralRecordName()), f.Name, r.name, g.typeName(r.key), g.typeName(r.key.Underlying().(*types.Struct).Field(1).Type()), r.key.Underlying().(*types.Struct).Field(1).Name())
+		} else {
+			g.line("planList(ctx, p, &%s, model.%s, %s)", f.Name, r.name, g.planOf(r.value))
+		}
 	}
 	g.line("}")
 	g.addImport(storePackage, "dynamo")
@@ -423,21 +450,98 @@ addList(&%s, f, &q)`, argumentsType(f.Field), f.Name)
 	g.addImport("context", "context")
 }
 
+// planOf returns the method of plan that plans the reads after records of a type. If no field of
+// these records needs a read, it returns nil.
+func (g *generator) planOf(record types.Type) string {
+	for _, o := range g.data.Objects {
+		if o.Type != nil && namedType(record) != nil && sameType(namedType(o.Reference()), namedType(record)) && slices.ContainsFunc(o.Fields, func(f *codegen.Field) bool { return f.FieldDefinition.Directives.ForName("reads") != nil }) {
+			return "plan." + typedPattern{value: record}.pluralRecordName()
+		}
+	}
+	return "nil"
+}
+
+// writeRecordPlan writes the functions that plan the reads after records of an object type.
+func (g *generator) writeRecordPlan(o *codegen.Object, own typedPattern, lists, references bool) {
+	record := typedPattern{value: o.Reference()}
+	if !slices.ContainsFunc(g.patterns, func(p accessPattern) bool { return p.typed && sameType(g.typedPatterns[p.id()].value, record.value) }) || !lists && !references {
+		return
+	}
+	parent, _ := g.parentOf(o, own)
+	keys := ""
+	if own.key != nil {
+		key := ""
+		if parts, ok := own.key.Underlying().(*types.Struct); ok {
+			var values []string
+			for part := range parts.Fields() {
+				values = append(values, part.Name()+": r."+fieldOfType(record.value, part.Type(), ""))
+			}
+			key = g.typeName(own.key) + "{" + strings.Join(values, ", ") + "}"
+		} else {
+			key = "r." + fieldOfType(record.value, own.key, "")
+		}
+		keys = fmt.Sprintf("targetIDs(targets, func(r %s) %s { return %s })", g.typeName(record.value), g.typeName(own.key), key)
+	}
+	if references {
+		g.line(`
+// add%[1]sReferences adds the keys of the records to which the selected fields refer.
+func add%[1]sReferences(targets []planTarget[%[2]s], to *pendingRecords) {
+for parent, f := range selectedFields(targets) {
+%[3]sReference(parent, f, to)
+}
+}
+
+// %[3]sReferences plans the reads of the records to which the selected fields refer.
+func (p plan) %[3]sReferences(ctx context.Context, targets []planTarget[%[2]s]) {
+var to pendingRecords
+add%[1]sReferences(targets, &to)
+p.planReferences(ctx, &to)
+}`, o.Name, g.typeName(parent), lcFirst(o.Name))
+	}
+	g.line("\n// %s plans the reads that the selected fields of records require, after the records were read.", record.pluralRecordName())
+	g.line("func (p plan) %s(ctx context.Context, targets []planTarget[%s]) {", record.pluralRecordName(), g.typeName(record.value))
+	if references {
+		targets := "targets"
+		if parent == own.key {
+			targets = keys
+		}
+		g.line("p.%sReferences(ctx, %s)", lcFirst(o.Name), targets)
+	}
+	if lists {
+		g.line("p.%sLists(ctx, %s)", lcFirst(o.Name), keys)
+	}
+	g.line("}")
+	g.addImport("context", "context")
+}
+
+// parentOf returns the type of the value that contains the references of an object type: the key of
+// its records if this key has several parts, otherwise the record.
+func (g *generator) parentOf(o *codegen.Object, own typedPattern) (parent types.Type, parameter string) {
+	if own.key != nil {
+		if _, ok := own.key.Underlying().(*types.Struct); ok {
+			return own.key, "key"
+		}
+	}
+	return o.Reference(), "record"
+}
+
 // writeReferencePlans writes a function for the fields that refer to other records. The function
 // schedules the reads of these records. If the key of the referring record contains the references,
 // the function takes only this key as a parameter.
 func (g *generator) writeReferencePlans(o *codegen.Object, own typedPattern, references []plannedField) {
-	parentType, parameter := o.Reference(), "record"
-	if own.key != nil {
-		if _, ok := own.key.Underlying().(*types.Struct); ok {
-			parentType, parameter = own.key, "key"
-		}
-	}
+	parentType, parameter := g.parentOf(o, own)
 	g.line("\n// %sReference adds the key of the record that a field refers to.", lcFirst(o.Name))
 	g.line(`func %sReference(%s %s, f *operation.Field, to *pendingRecords) {
 switch f.Number {`, lcFirst(o.Name), parameter, g.typeName(parentType))
 	for _, f := range references {
 		r := f.pattern
+		if r.number == own.number {
+			g.line(`case %s:
+if record.Partial {
+to.%s.add(record.%s, f.Path, nil)
+}`, fieldNumber(o.Name, f.Name), r.pluralRecordName(), fieldOfType(parentType, r.key, ""))
+			continue
+		}
 		g.line(`case %s:
 addReference(&to.%s, f, %s.%s)`, fieldNumber(o.Name, f.Name), r.pluralRecordName(), parameter, fieldOfType(parentType, r.key, r.by))
 	}
@@ -457,6 +561,12 @@ func (g *generator) writeResolver(f plannedField) {
 		values[i] = a.VarName
 	}
 	r := f.pattern
+	own := g.lookupPatternOf(f.Object)
+	parent, parentKey := `""`, ""
+	if _, ok := own.key.(*types.Named); ok && !f.Object.Root && own.key.Underlying() == types.Typ[types.String] {
+		parentKey = "obj." + fieldOfType(f.Object.Reference(), own.key, "")
+		parent = "string(" + parentKey + ")"
+	}
 	g.addImport("context", "context")
 	g.addImport(modelPackage, "model")
 	g.line(`
@@ -464,18 +574,31 @@ func (r *%sResolver) %s(%s) (%s, error) {`, lcFirst(f.Object.Name), f.GoFieldNam
 	arguments := fmt.Sprintf("(&%s{%s})", argumentsType(f.Field), strings.Join(values, ", "))
 	switch {
 	case isList(f.Field):
-		parent := ""
-		if !f.Object.Root {
-			own, ok := g.lookupPatternOf(f.Object)
-			if !ok {
-				fail("no access pattern looks up the records of the type %s by their key", f.Object.Name)
-			}
-			parent = ", string(obj." + fieldOfType(f.Object.Reference(), own.key, "") + ")"
+		switch parent = ", " + parent; {
+		case f.Object.Root:
+			parent = ""
+		case parentKey == "":
+			fail("no access pattern looks up the records of the type %s by their key", f.Object.Name)
 		}
 		g.line(`q := r.pageRequest(%q%s)
 %s.list(&q, currentField(ctx).PageInfo)
 return connection(ctx, model.%s, &q)
 }`, fullName(f.Field), parent, arguments, r.name)
+	case r.key == nil:
+		if r.sum == "" {
+			fail("the field is neither a connection nor a sum: add the argument sum to @reads")
+		}
+		g.line("return %s\n}", g.nullableCount(f, fmt.Sprintf("loaders.Sum(ctx, loadersOf(ctx), model.%s, %s, loaders.%s)", r.name, parent, r.sum)))
+	case len(f.Args) == 0 && r.number == own.number:
+		g.line("own, err := loaders.Complete(ctx, loadersOf(ctx), model.%s, %s, obj, obj.Partial)", r.name, parentKey)
+		g.line("return %s\n}", g.nullableCount(f, fmt.Sprintf("own.%s, err", f.GoFieldName)))
+	case !f.Object.Root && len(f.Args) > 0:
+		g.line(`key, ok := %s.key(%s)
+if !ok {
+return nil, nil
+}
+return record(ctx, model.%s, key)
+}`, arguments, parentKey, r.name)
 	case isBatch(f.Field):
 		g.line(`keys, err := %s.keys()
 if err != nil {
@@ -496,6 +619,20 @@ return record(ctx, model.%s, key)
 	}
 }
 
+// nullableCount returns an expression that converts a value and an error to the results of a field's
+// resolver. The value can be a number, or a pointer to a number that the record may lack.
+func (g *generator) nullableCount(f plannedField, values string) string {
+	switch g.typeName(f.TypeReference.GO) {
+	case "int32":
+		g.addImport(scalarPackage, "scalar")
+		return "scalar.ToInt(" + values + ")"
+	case "*int32":
+		return "storedCount(" + values + ")"
+	default:
+		return values
+	}
+}
+
 // writeArgumentConversion writes the method that converts the arguments of a field. If the field
 // returns a list in pages, the method fills a paging.Request. If the argument is a list of IDs, the
 // method returns the keys of the records. If the field returns one record, the method returns its
@@ -507,7 +644,7 @@ func (g *generator) writeArgumentConversion(f *codegen.Field) {
 		g.writeListArguments(f, all)
 	case isBatch(f):
 		g.writeBatchArguments(f, all[0].key)
-	case f.Object.Root && all[0].key != nil && namedType(all[0].key) != nil && g.typeName(f.Args[0].TypeReference.GO) == "string":
+	case (f.Object.Root || len(f.Args) > 0) && all[0].key != nil && namedType(all[0].key) != nil && g.typeName(f.Args[0].TypeReference.GO) == "string":
 		g.writeKeyArguments(f, all[0].key)
 	}
 }
@@ -518,6 +655,7 @@ func generateReads(data *codegen.Data, p plugin) {
 	g := newGenerator(data)
 	g.addImport(operationPackage, "operation")
 	g.addImport(pagingPackage, "paging")
+	g.addImport(loadersPackage, "loaders")
 	g.patterns, g.mutations = p.patterns, p.derived.mutations
 	g.typedPatterns, g.limitMethods = typedPatterns(p.model, p.patterns), filterMethods()
 	var resolvers []string
