@@ -128,8 +128,10 @@ func run(ctx context.Context, args []string, env Environment) error {
 	}
 	var closers []func() error
 	env.closers = &closers
+	var names []string
 	for _, c := range commands() {
 		if c.name != command {
+			names = append(names, c.name)
 			continue
 		}
 		err := c.run(ctx, args, env)
@@ -138,7 +140,16 @@ func run(ctx context.Context, args []string, env Environment) error {
 		}
 		return err
 	}
-	return usageError{fmt.Sprintf("unknown command %q", command)}
+	return usageError{fmt.Sprintf("unknown command %q", command) + suggestion(command, "", names)}
+}
+
+// suggestion returns the end of an error message for an unknown name of a command or flag. If a
+// known name is similar, the text suggests this name, with the given prefix.
+func suggestion(name, prefix string, known []string) string {
+	if similar := config.Similar(name, known); similar != "" {
+		return fmt.Sprintf(" (did you mean %s%s?)", prefix, similar)
+	}
+	return ""
 }
 
 func isHelpFlag(arg string) bool { return arg == "-h" || arg == "-help" || arg == "--help" }
@@ -193,7 +204,13 @@ func parseFlags(set *flag.FlagSet, args []string) error {
 		return &helpRequestedError{set}
 	}
 	if err != nil {
-		return usageError{fmt.Sprintf("%s: %v", set.Name(), err)}
+		problem := fmt.Sprintf("%s: %v", set.Name(), err)
+		if name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -"); unknown {
+			var names []string
+			set.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
+			problem += suggestion(name, "-", names)
+		}
+		return usageError{problem}
 	}
 	return nil
 }

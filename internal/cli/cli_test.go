@@ -210,7 +210,12 @@ func TestHelpNeedsNoConfiguration(t *testing.T) {
 func TestInvalidArguments(t *testing.T) {
 	for line, message := range map[string]string{
 		"nonsense":              `unknown command "nonsense"`,
-		"Serve":                 `unknown command "Serve"`,
+		"Serve":                 `unknown command "Serve" (did you mean serve?)`,
+		"chekc":                 "(did you mean check?)",
+		"-dta orders.db":        "-dta (did you mean -data?)",
+		"check -repiar":         "-repiar (did you mean -repair?)",
+		"version -x":            "-x; see",
+		"lambda -x":             "-x; see",
 		"serve now":             `"now"`,
 		"-portal 80":            "-portal",
 		"serve -portal 80":      "-portal",

@@ -181,12 +181,23 @@ func (s Sources) misspellingWarnings() (warnings []string) {
 // describeUnknown returns a message for a name that is not a setting. If a setting has a similar
 // name, the message suggests that setting.
 func describeUnknown(name string) string {
-	known := settingVariables()
+	if similar := Similar(name, settingVariables()); similar != "" {
+		return name + " is not a setting: did you mean " + similar + "?"
+	}
+	return name + " is not a setting: `ordergraph help config` lists the settings"
+}
+
+// Similar returns the known name that an operator who wrote name probably meant. If no known name
+// is similar, it returns an empty string.
+func Similar(name string, known []string) string {
+	if len(known) == 0 {
+		return ""
+	}
 	nearest := slices.MinFunc(known, func(a, b string) int {
 		return cmp.Compare(levenshtein.ComputeDistance(name, a), levenshtein.ComputeDistance(name, b))
 	})
-	if levenshtein.ComputeDistance(name, nearest) > len(name)/3 {
-		return name + " is not a setting: `ordergraph help config` lists the settings"
+	if levenshtein.ComputeDistance(name, nearest) > (len(name)+2)/3 {
+		return ""
 	}
-	return name + " is not a setting: did you mean " + nearest + "?"
+	return nearest
 }
