@@ -19,8 +19,11 @@ const (
 	maxInitBytes  = 2 * maxInitMessageBytes
 )
 
-// maxMeteredRead limits how many bytes of new frames one call of Read returns. The smallest frames
-// have 6 bytes, so the client has to pay for at most 85 frames before the server handles the first.
+// minFrameBytes is the size of the smallest frames of a client: two bytes and a mask.
+const minFrameBytes = 6
+
+// maxMeteredRead limits how many bytes of new frames one call of Read returns. So the client has to
+// pay for at most 85 frames of minFrameBytes before the server handles the first.
 const maxMeteredRead = 512
 
 // meteredConn is the network connection of a WebSocket. It counts everything that the client sends,
@@ -71,12 +74,17 @@ func (w *hijackedWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 // Read reads from the connection. Before it returns, the client pays one point for each frame, and
 // the points for the bytes.
 func (c *meteredConn) Read(p []byte) (int, error) {
-	if c.charge.Load() == nil && (c.unpaid >= maxInitFrames || c.unpaidBytes >= maxInitBytes) {
-		<-c.closing
-		return 0, net.ErrClosed
+	newFrames := maxMeteredRead // bytes of frames that have not begun yet
+	if c.charge.Load() == nil {
+		left := maxInitFrames - c.unpaid
+		if left == 0 && c.frames.complete() || c.unpaidBytes >= maxInitBytes {
+			<-c.closing
+			return 0, net.ErrClosed
+		}
+		newFrames = max(1, left*minFrameBytes) // the last frame's header is read byte by byte
 	}
 	// The rest of a frame can be longer, because it contains no other frame.
-	n, err := c.reader.Read(p[:min(uint64(len(p)), max(maxMeteredRead, c.frames.payload))])
+	n, err := c.reader.Read(p[:min(uint64(len(p)), max(uint64(newFrames), c.frames.payload))])
 	if n == 0 {
 		return 0, err
 	}
@@ -111,6 +119,9 @@ type frameCounter struct {
 	// payload is the number of bytes until the next frame begins.
 	payload uint64
 }
+
+// complete reports whether the last frame is complete.
+func (f *frameCounter) complete() bool { return f.arrived == 0 && f.payload == 0 }
 
 // count returns the number of frames that begin in the next part of the stream.
 func (f *frameCounter) count(part []byte) (frames int) {
