@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/net/publicsuffix"
+
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
@@ -344,11 +346,20 @@ func defaultCursorKey(table string) []byte {
 func isOrigin(text string) bool { return text == "*" || originPattern.MatchString(text) }
 
 // matchesEverySite reports whether a website of any owner can have an origin that matches the given
-// origin, because the host is or ends with a star.
+// origin: a star in the host is not followed by a dot and a domain of one owner. For example, anyone
+// can register a domain that matches *example.com or shop.*.com.
 func matchesEverySite(origin string) bool {
 	_, host, _ := strings.Cut(origin, "://")
 	host, _, _ = strings.Cut(host, ":")
-	return origin == "*" || strings.HasSuffix(host, "*")
+	_, afterStar, star := strings.Cut(host, "*")
+	if !star {
+		return origin == "*"
+	}
+	_, domain, _ := strings.Cut(strings.ToLower(afterStar), ".")
+	// Websites of different owners share a public suffix such as com, co.uk or github.io. The list of
+	// these suffixes does not contain private names such as localhost.
+	suffix, icann := publicsuffix.PublicSuffix(domain)
+	return domain == "" || domain == suffix && (icann || strings.Contains(suffix, "."))
 }
 
 // isAddress reports whether text has the form host:port.

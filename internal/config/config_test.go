@@ -183,6 +183,11 @@ func TestInvalidVariables(t *testing.T) {
 		{"ORDERGRAPH_CORS_ORIGINS=https://a.example,https://*", []string{"https://*", "every website"}},
 		{"ORDERGRAPH_CORS_ORIGINS=http://*:3000", []string{"http://*:3000", "every website"}},
 		{"ORDERGRAPH_CORS_ORIGINS=https://shop.*", []string{"https://shop.*", "every website"}},
+		{"ORDERGRAPH_CORS_ORIGINS=https://*example.com", []string{"https://*example.com", "every website"}},
+		{"ORDERGRAPH_CORS_ORIGINS=https://*.com", []string{"https://*.com", "every website"}},
+		{"ORDERGRAPH_CORS_ORIGINS=https://*.CO.UK:8080", []string{"https://*.CO.UK:8080", "every website"}},
+		{"ORDERGRAPH_CORS_ORIGINS=https://shop.*.com", []string{"https://shop.*.com", "every website"}},
+		{"ORDERGRAPH_CORS_ORIGINS=https://shop-*.github.io", []string{"https://shop-*.github.io", "every website"}},
 		{"ORDERGRAPH_CURSOR_KEY=" + strings.Repeat("\x00", 32), []string{"ORDERGRAPH_CURSOR_KEY can be guessed", "0 different"}},
 		{"ORDERGRAPH_CURSOR_KEY=" + strings.Repeat("abcd", 9), []string{"ORDERGRAPH_CURSOR_KEY can be guessed", "4 different", "openssl rand"}},
 		{"ORDERGRAPH_CORS_ORIGINS=shop.example", []string{`"shop.example"`, "https://"}},
@@ -257,6 +262,15 @@ func TestOrigins(t *testing.T) {
 	} {
 		if got := read(t, secretVariables("ORDERGRAPH_CORS_ORIGINS="+value)...).Origins; !slices.Equal(got, want) {
 			t.Errorf("ORDERGRAPH_CORS_ORIGINS=%q is parsed to the origins %q, want %q", value, got, want)
+		}
+	}
+}
+
+// Without authentication, a star can stand for a part of the operator's own domain or for a port.
+func TestOriginsOfOneOwner(t *testing.T) {
+	for _, origin := range []string{"https://*.example.com", "https://shop-*.example.co.uk:8443", "http://*.localhost", "http://localhost:*", "http://*.shop.internal"} {
+		if got := read(t, "ORDERGRAPH_AUTH=none", "ORDERGRAPH_CORS_ORIGINS="+origin).Origins; !slices.Equal(got, []string{origin}) {
+			t.Errorf("the origins are %q, want %q", got, origin)
 		}
 	}
 }
