@@ -64,9 +64,9 @@ func (r *Resolver) checkOrderSubscription(ctx context.Context, id commerce.Order
 	return withNotFoundCode(err, "there is no such order")
 }
 
-// checkCustomerSubscription returns NOT_FOUND if the customer is missing or the principal may not
+// checkCustomerOrdersSubscription returns NOT_FOUND if the customer is missing or the principal may not
 // see the customer's orders.
-func (r *Resolver) checkCustomerSubscription(ctx context.Context, id commerce.CustomerID) error {
+func (r *Resolver) checkCustomerOrdersSubscription(ctx context.Context, id commerce.CustomerID) error {
 	err := commerce.ErrNotFound
 	if r.access.Policy.CanAccess(r.principal(ctx), commerce.PermissionReadOrder, id) {
 		_, err = loaders.RecordLoader(loadersOf(ctx), model.CustomerByID).Load(ctx, id)

@@ -372,7 +372,7 @@ func TestSubscriptionPermissions(t *testing.T) {
 		if c.order != "" {
 			err = e.resolver.checkOrderSubscription(ctx, commerce.OrderID(c.order))
 		} else {
-			err = e.resolver.checkCustomerSubscription(ctx, commerce.CustomerID(c.customer))
+			err = e.resolver.checkCustomerOrdersSubscription(ctx, commerce.CustomerID(c.customer))
 		}
 		result := (*gqlerror.Error)(nil)
 		if c.found != (err == nil) || !c.found && (!errors.As(err, &result) || result.Extensions["code"] != errcode.NotFound || strings.Contains(result.Message, c.order+c.customer)) {
@@ -395,11 +395,11 @@ func TestSubscriptionNeedsOrderPermission(t *testing.T) {
 	e := newAuthenticatedExecutor(t, Options{Policy: &policy})
 	ctx := WithPrincipal(t.Context(), ann)
 	ctx = loading(ctx, e)
-	if err := e.resolver.checkCustomerSubscription(ctx, commerce.CustomerID(ownSubject.customer)); err != nil {
+	if err := e.resolver.checkCustomerOrdersSubscription(ctx, commerce.CustomerID(ownSubject.customer)); err != nil {
 		t.Errorf("own orders: %v", err)
 	}
 	var result *gqlerror.Error
-	if err := e.resolver.checkCustomerSubscription(ctx, commerce.CustomerID(otherSubject.customer)); !errors.As(err, &result) || result.Extensions["code"] != errcode.NotFound {
+	if err := e.resolver.checkCustomerOrdersSubscription(ctx, commerce.CustomerID(otherSubject.customer)); !errors.As(err, &result) || result.Extensions["code"] != errcode.NotFound {
 		t.Errorf("subscribing to another customer's orders returns %v, want NOT_FOUND", err)
 	}
 }

@@ -54,17 +54,11 @@ func newEntityType[ID ~string, T any](
 // entityTypes returns the entity types in alphabetical order of their names.
 func entityTypes() []entityType {
 	return []entityType{
-		newEntityType("Customer", "id", model.CustomerByID, func(to *pendingRecords, _ []*operation.SelectionSet) *pendingKeys[commerce.CustomerID] {
-			return &to.customers
-		}),
-		newEntityType("Employee", "id", model.EmployeeByID, func(to *pendingRecords, _ []*operation.SelectionSet) *pendingKeys[commerce.EmployeeID] {
-			return &to.employees
-		}),
+		newEntityType("Customer", "id", model.CustomerByID, (*pendingRecords).customer),
+		newEntityType("Employee", "id", model.EmployeeByID, (*pendingRecords).employee),
 		newEntityType("Order", "id", model.OrderByID, (*pendingRecords).order),
 		newEntityType("Product", "sku", model.ProductBySKU, (*pendingRecords).product),
-		newEntityType("Warehouse", "id", model.WarehouseByID, func(to *pendingRecords, _ []*operation.SelectionSet) *pendingKeys[commerce.WarehouseID] {
-			return &to.warehouses
-		}),
+		newEntityType("Warehouse", "id", model.WarehouseByID, (*pendingRecords).warehouse),
 	}
 }
 

@@ -2184,6 +2184,11 @@ directive @reads(
   these records are read, because each of them counts a part of all records.
   """
   sum: String
+  """
+  The events that a subscription receives from the change feed, such as ` + "`" + `CustomerOrders` + "`" + `. The pattern
+  reads the events that the client has missed.
+  """
+  feed: String
   "The reason why the query plan and the resolver of the field are written by hand."
   byHand: String
 ) repeatable on FIELD_DEFINITION
@@ -3617,7 +3622,7 @@ type Subscription {
     rejects the ID of an event that other software wrote.
     """
     after: ID
-  ): OrderUpdate! @reads(pattern: "AP32", byHand: "The feed delivers the changes.") @access(permission: READ_ORDER)
+  ): OrderUpdate! @reads(pattern: "AP32", feed: "Order") @access(permission: READ_ORDER)
 
   """
   The changes to all orders of one customer, including orders that are placed after the subscription
@@ -3636,7 +3641,7 @@ type Subscription {
     """
     after: ID
   ): OrderUpdate! @access(permission: READ_ORDER)
-    @reads(pattern: "AP32", byHand: "The feed delivers the changes.")
+    @reads(pattern: "AP32", feed: "CustomerOrders")
     @reads(pattern: "AP33")
 
   """

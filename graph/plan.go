@@ -256,22 +256,6 @@ func addBatch[ID ~string](w *pendingKeys[ID], f *operation.Field, arguments inte
 	}
 }
 
-// pendingRecords contains the keys of the records that one level of the plan reads. Lookups of the
-// same kind of record share a request.
-type pendingRecords struct {
-	customers pendingKeys[commerce.CustomerID]
-	orders    pendingKeys[commerce.OrderID]
-	// orderCollections contains the IDs of orders with a selected timeline. One Query reads such an
-	// order and its timeline, so the ID is not in the field named orders.
-	orderCollections pendingKeys[commerce.OrderID]
-	products         pendingKeys[commerce.SKU]
-	// productCollections contains the products with a selected inventory.
-	productCollections pendingKeys[commerce.SKU]
-	inventoryLevels    pendingKeys[model.InventoryLevelKey]
-	employees          pendingKeys[commerce.EmployeeID]
-	warehouses         pendingKeys[commerce.WarehouseID]
-}
-
 // planAfterRecord plans the reads that the selections of a record require. The record itself has
 // already been read.
 func (p plan) planAfterRecord(ctx context.Context, record any, selections []*operation.SelectionSet) {
@@ -316,7 +300,7 @@ func (p plan) planRootFields(ctx context.Context, root *operation.SelectionSet) 
 			for _, line := range lines {
 				referenced.products.add(line.SKU, f.Path, nil)
 			}
-		case f.Name == "viewer":
+		case f.Number == fieldQueryViewer:
 			for principal, f := range selectedFields([]planTarget[*commerce.Principal]{{new(p.resolver.principal(ctx)), f.Records}}) {
 				viewerReference(principal, f, &referenced)
 			}

@@ -13,8 +13,8 @@ import (
 )
 
 // A read that needs only the ID of a record runs in the same level as the read of the record. All
-// other reads that depend on a record run after it. reads_generated.go contains the code for fields
-// with @reads, except @reads(byHand).
+// other reads that depend on a record run after it. reads_generated.go contains the code for most
+// fields with @reads. The code in this file handles the fields with @reads(byHand).
 
 // planReferences plans lookups of the records in r, and the reads that depend only on their IDs.
 func (p plan) planReferences(ctx context.Context, r *pendingRecords) {
@@ -139,12 +139,12 @@ func (p plan) planAfterOrders(ctx context.Context, targets []planTarget[*commerc
 		case fieldOrderItems:
 			loaded = append(loaded, p.loadedItems(order, f, &pages)...)
 		case fieldOrderItem:
-			sku, ok := lookupID[commerce.SKU](argumentsOf[orderItemArguments](p, f).productID)
+			key, ok := argumentsOf[orderItemArguments](p, f).key(order.ID)
 			if !ok {
 				continue
 			}
-			if item, ok := p.loaders.CachedOrderItem(order, sku); !ok {
-				single.add(model.OrderItemKey{Order: order.ID, SKU: sku}, f.Path, f.Records)
+			if item, ok := p.loaders.CachedOrderItem(order, key.SKU); !ok {
+				single.add(key, f.Path, f.Records)
 			} else if item != nil {
 				loaded = append(loaded, planTarget[*commerce.LineItem]{item, f.Records})
 			}

@@ -28,8 +28,8 @@ func nullIfNotFound[T any](v *T, err error) (*T, error) {
 	return v, nil
 }
 
-// lookupID parses the ID of a record to look up. If the text is not a valid ID, it returns false.
-func lookupID[ID ~string](text string) (ID, bool) {
+// parseID parses the ID of a record. The IDs of orders have a form of their own.
+func parseID[ID ~string](text string) (ID, error) {
 	parse := commerce.ParseID[ID]
 	if _, ok := any(parse).(func(string) (commerce.OrderID, error)); ok {
 		parse = func(text string) (ID, error) {
@@ -37,7 +37,12 @@ func lookupID[ID ~string](text string) (ID, bool) {
 			return ID(id), err
 		}
 	}
-	id, err := parse(text)
+	return parse(text)
+}
+
+// lookupID parses the ID of a record to look up. If the text is not a valid ID, it returns false.
+func lookupID[ID ~string](text string) (ID, bool) {
+	id, err := parseID[ID](text)
 	return id, err == nil
 }
 

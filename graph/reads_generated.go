@@ -6,6 +6,7 @@ import (
 	"context"
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/graph/input"
 	"github.com/ordergraph/ordergraph/graph/operation"
@@ -692,6 +693,8 @@ func (a *queryWarehousesArguments) list(q *paging.Request, beyond operation.Page
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
+const fieldQueryViewer = 1
+
 const fieldQueryCustomer = 2
 
 func (r *queryResolver) Customer(ctx context.Context, id string) (*commerce.Customer, error) {
@@ -928,7 +931,7 @@ func (p plan) rootRecord(f *operation.Field, to *pendingRecords) bool {
 	switch f.Number {
 	case fieldQueryCustomer:
 		if key, ok := argumentsOf[queryCustomerArguments](p, f).key(); ok {
-			to.customers.add(key, f.Path, f.Records)
+			to.customer(f.Records).add(key, f.Path, f.Records)
 		}
 	case fieldQueryOrder:
 		if key, ok := argumentsOf[queryOrderArguments](p, f).key(); ok {
@@ -944,15 +947,15 @@ func (p plan) rootRecord(f *operation.Field, to *pendingRecords) bool {
 		addBatch(&to.products, f, argumentsOf[queryProductsBySkuArguments](p, f))
 	case fieldQueryInventoryLevel:
 		if key, ok := argumentsOf[queryInventoryLevelArguments](p, f).key(); ok {
-			to.inventoryLevels.add(key, f.Path, f.Records)
+			to.inventoryLevel(f.Records).add(key, f.Path, f.Records)
 		}
 	case fieldQueryEmployee:
 		if key, ok := argumentsOf[queryEmployeeArguments](p, f).key(); ok {
-			to.employees.add(key, f.Path, f.Records)
+			to.employee(f.Records).add(key, f.Path, f.Records)
 		}
 	case fieldQueryWarehouse:
 		if key, ok := argumentsOf[queryWarehouseArguments](p, f).key(); ok {
-			to.warehouses.add(key, f.Path, f.Records)
+			to.warehouse(f.Records).add(key, f.Path, f.Records)
 		}
 	default:
 		return false
@@ -960,7 +963,26 @@ func (p plan) rootRecord(f *operation.Field, to *pendingRecords) bool {
 	return true
 }
 
-// order returns the list of pending keys to which the key of a record with these selections must be added.
+// pendingRecords contains the keys of the records that one level of the plan reads. Lookups of the
+// same kind of record share a request. The keys of records that are read with their item collections
+// are in separate lists.
+type pendingRecords struct {
+	customers          pendingKeys[commerce.CustomerID]
+	orders             pendingKeys[commerce.OrderID]
+	orderCollections   pendingKeys[commerce.OrderID]
+	products           pendingKeys[commerce.SKU]
+	productCollections pendingKeys[commerce.SKU]
+	inventoryLevels    pendingKeys[model.InventoryLevelKey]
+	employees          pendingKeys[commerce.EmployeeID]
+	warehouses         pendingKeys[commerce.WarehouseID]
+}
+
+// customer returns the list to which the key of a record with these selections must be added.
+func (r *pendingRecords) customer(selections []*operation.SelectionSet) *pendingKeys[commerce.CustomerID] {
+	return &r.customers
+}
+
+// order returns the list to which the key of a record with these selections must be added.
 func (r *pendingRecords) order(selections []*operation.SelectionSet) *pendingKeys[commerce.OrderID] {
 	if operation.SelectsFieldWithReads(selections, fieldOrderTimeline) {
 		return &r.orderCollections
@@ -968,7 +990,7 @@ func (r *pendingRecords) order(selections []*operation.SelectionSet) *pendingKey
 	return &r.orders
 }
 
-// product returns the list of pending keys to which the key of a record with these selections must be added.
+// product returns the list to which the key of a record with these selections must be added.
 func (r *pendingRecords) product(selections []*operation.SelectionSet) *pendingKeys[commerce.SKU] {
 	if operation.SelectsFieldWithReads(selections, fieldProductInventory) {
 		return &r.productCollections
@@ -976,9 +998,32 @@ func (r *pendingRecords) product(selections []*operation.SelectionSet) *pendingK
 	return &r.products
 }
 
+// inventoryLevel returns the list to which the key of a record with these selections must be added.
+func (r *pendingRecords) inventoryLevel(selections []*operation.SelectionSet) *pendingKeys[model.InventoryLevelKey] {
+	return &r.inventoryLevels
+}
+
+// employee returns the list to which the key of a record with these selections must be added.
+func (r *pendingRecords) employee(selections []*operation.SelectionSet) *pendingKeys[commerce.EmployeeID] {
+	return &r.employees
+}
+
+// warehouse returns the list to which the key of a record with these selections must be added.
+func (r *pendingRecords) warehouse(selections []*operation.SelectionSet) *pendingKeys[commerce.WarehouseID] {
+	return &r.warehouses
+}
+
 const fieldSubscriptionOrderUpdated = 1
 
+func (r *subscriptionResolver) OrderUpdated(ctx context.Context, id string, after *string) (<-chan *feed.OrderChange, error) {
+	return subscribe(ctx, r.Resolver, "id", id, after, (*Resolver).checkOrderSubscription, (*feed.Feed).SubscribeOrder)
+}
+
 const fieldSubscriptionCustomerOrders = 2
+
+func (r *subscriptionResolver) CustomerOrders(ctx context.Context, customerID string, after *string) (<-chan *feed.OrderChange, error) {
+	return subscribe(ctx, r.Resolver, "customerId", customerID, after, (*Resolver).checkCustomerOrdersSubscription, (*feed.Feed).SubscribeCustomerOrders)
+}
 
 const fieldViewerCustomer = 3
 

@@ -55,38 +55,24 @@ func (c authorizedSource) Next(ctx context.Context) (feed.OrderChange, error) {
 	return change, err
 }
 
-func (r *Resolver) orderUpdated(ctx context.Context, id string, after *string) (<-chan *feed.OrderChange, error) {
-	order, err := commerce.ParseOrderID(id)
+// subscribe opens the event source of a subscription to the changes of one order or one customer's
+// orders. The function check decides whether the caller may subscribe.
+func subscribe[ID ~string](
+	ctx context.Context, r *Resolver, argument, text string, after *string,
+	check func(*Resolver, context.Context, ID) error, open func(*feed.Feed, context.Context, ID, commerce.EventID) (*feed.Subscription, error),
+) (<-chan *feed.OrderChange, error) {
+	id, err := parseID[ID](text)
 	if err != nil {
-		return nil, commerce.ErrorWithArgument("id", err)
+		return nil, commerce.ErrorWithArgument(argument, err)
 	}
 	afterID, err := parseEventID(after)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.checkOrderSubscription(ctx, order); err != nil {
+	if err := check(r, ctx, id); err != nil {
 		return nil, err
 	}
-	return r.openSource(ctx, func(ctx context.Context, f *feed.Feed) (*feed.Subscription, error) {
-		return f.SubscribeOrder(ctx, order, afterID)
-	})
-}
-
-func (r *Resolver) customerOrdersUpdated(ctx context.Context, id string, after *string) (<-chan *feed.OrderChange, error) {
-	customer, err := commerce.ParseID[commerce.CustomerID](id)
-	if err != nil {
-		return nil, commerce.ErrorWithArgument("customerId", err)
-	}
-	afterID, err := parseEventID(after)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.checkCustomerSubscription(ctx, customer); err != nil {
-		return nil, err
-	}
-	return r.openSource(ctx, func(ctx context.Context, f *feed.Feed) (*feed.Subscription, error) {
-		return f.SubscribeCustomerOrders(ctx, customer, afterID)
-	})
+	return r.openSource(ctx, func(ctx context.Context, f *feed.Feed) (*feed.Subscription, error) { return open(f, ctx, id, afterID) })
 }
 
 func (r *Resolver) orderStatusChanged(ctx context.Context, status *commerce.Status) (<-chan *feed.OrderChange, error) {

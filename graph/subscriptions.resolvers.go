@@ -15,14 +15,6 @@ func (r *orderUpdateResolver) Order(ctx context.Context, obj *feed.OrderChange) 
 	return updatedOrder(ctx, obj)
 }
 
-func (r *subscriptionResolver) OrderUpdated(ctx context.Context, id string, after *string) (<-chan *feed.OrderChange, error) {
-	return r.orderUpdated(ctx, id, after)
-}
-
-func (r *subscriptionResolver) CustomerOrders(ctx context.Context, customerID string, after *string) (<-chan *feed.OrderChange, error) {
-	return r.customerOrdersUpdated(ctx, customerID, after)
-}
-
 func (r *subscriptionResolver) OrderStatusChanged(ctx context.Context, status *commerce.Status) (<-chan *feed.OrderChange, error) {
 	return r.orderStatusChanged(ctx, status)
 }

@@ -22,6 +22,7 @@ const (
 	modelPackage     = storePackage + "/model"
 	operationPackage = graphPackage + "/operation"
 	pagingPackage    = graphPackage + "/paging"
+	feedPackage      = storePackage + "/feed"
 	loadersPackage   = "github.com/ordergraph/ordergraph/loaders"
 	scalarPackage    = graphPackage + "/scalar"
 )
@@ -80,9 +81,9 @@ func namedType(t types.Type) *types.Named {
 // field.
 type readsDirective struct {
 	typedPattern
-	with               []string
-	selecting, by, sum string
-	byHand             bool
+	with                     []string
+	selecting, by, sum, feed string
+	byHand                   bool
 }
 
 // readsDirectives returns the @reads directives of a field. If the field has such directives, and
@@ -98,7 +99,7 @@ func (g *generator) readsDirectives(f *codegen.Field) (all []readsDirective, gen
 			}
 			return ""
 		}
-		r := readsDirective{selecting: text("selecting"), by: text("by"), sum: text("sum"), byHand: d.Arguments.ForName("byHand") != nil}
+		r := readsDirective{selecting: text("selecting"), by: text("by"), sum: text("sum"), feed: text("feed"), byHand: d.Arguments.ForName("byHand") != nil}
 		var ok bool
 		if r.typedPattern, ok = g.typedPatterns[text("pattern")]; !ok {
 			fail("@reads names the access pattern %q, which is not declared", text("pattern"))
@@ -320,7 +321,7 @@ func (g *generator) writeFieldPlans(o *codegen.Object) {
 	byHand := false
 	for i, f := range o.Fields {
 		all, generated := g.readsDirectives(f)
-		if len(all) > 0 {
+		if len(all) > 0 || o.Name == "Query" && !strings.HasPrefix(f.Name, "_") {
 			g.line("\nconst %s = %d", fieldNumber(o.Name, f.Name), i+1)
 		}
 		byHand = byHand || slices.ContainsFunc(all, func(r readsDirective) bool { return r.byHand })
@@ -330,6 +331,7 @@ func (g *generator) writeFieldPlans(o *codegen.Object) {
 		}
 		p := plannedField{f, all, all[typed]}
 		switch {
+		case p.pattern.feed != "": // there is nothing to plan
 		case isList(f), p.pattern.key == nil, !o.Root && len(f.Args) > 0:
 			lists = append(lists, p)
 		case o.Root:
@@ -352,17 +354,13 @@ func (g *generator) writeFieldPlans(o *codegen.Object) {
 switch f.Number {`)
 		for _, f := range lookups {
 			g.line("case %s:", fieldNumber(o.Name, f.Name))
-			list := "to." + f.pattern.pluralRecordName()
 			if isBatch(f.Field) {
-				g.line("addBatch(&%s, f, argumentsOf[%s](p, f))", list, argumentsType(f.Field))
+				g.line("addBatch(&to.%s, f, argumentsOf[%s](p, f))", f.pattern.pluralRecordName(), argumentsType(f.Field))
 				continue
 			}
-			if slices.ContainsFunc(f.reads, func(r readsDirective) bool { return r.selecting != "" }) {
-				list = "to." + lcFirst(f.TypeReference.Definition.Name) + "(f.Records)"
-			}
 			g.line(`if key, ok := argumentsOf[%s](p, f).key(); ok {
-%s.add(key, f.Path, f.Records)
-}`, argumentsType(f.Field), list)
+to.%s(f.Records).add(key, f.Path, f.Records)
+}`, argumentsType(f.Field), f.Name)
 		}
 		g.line(`default:
 return false
@@ -370,28 +368,38 @@ return false
 return true
 }`)
 	}
-	for _, f := range lookups {
-		g.writeCollectionChoice(f)
+	if len(lookups) > 0 {
+		g.writePendingRecords(slices.DeleteFunc(lookups, func(f plannedField) bool { return isBatch(f.Field) }))
 	}
 	if len(references) > 0 {
 		g.writeReferencePlans(o, own, references)
 	}
 }
 
-// writeCollectionChoice writes the method that decides whether the query plan reads only a record,
-// or its item collection. This depends on the fields that the client selects.
-func (g *generator) writeCollectionChoice(f plannedField) {
-	for _, r := range f.reads {
-		if name := lcFirst(f.TypeReference.Definition.Name); r.selecting != "" {
-			g.line("\n// %s returns the list of pending keys to which the key of a record with these selections must be added.", name)
-			g.line(`func (r *pendingRecords) %s(selections []*operation.SelectionSet) *pendingKeys[%s] {
-if operation.SelectsFieldWithReads(selections, %s) {
-return &r.%sCollections
-}
-return &r.%s
-}`, name, g.typeName(f.pattern.key), fieldNumber(f.TypeReference.Definition.Name, r.selecting), name, f.pattern.pluralRecordName())
+// writePendingRecords writes the type pendingRecords, with one list of keys for each kind of record
+// that a field of Query looks up by its key. For each kind, it also writes the method that chooses
+// between the record and its item collection. The choice depends on the fields that the client selects.
+func (g *generator) writePendingRecords(lookups []plannedField) {
+	methods := ""
+	g.line(`
+// pendingRecords contains the keys of the records that one level of the plan reads. Lookups of the
+// same kind of record share a request. The keys of records that are read with their item collections
+// are in separate lists.
+type pendingRecords struct {`)
+	for _, f := range lookups {
+		list, key := f.pattern.pluralRecordName(), g.typeName(f.pattern.key)
+		g.line("%s pendingKeys[%s]", list, key)
+		methods += fmt.Sprintf("\n// %s returns the list to which the key of a record with these selections must be added.\n", f.Name)
+		methods += fmt.Sprintf("func (r *pendingRecords) %s(selections []*operation.SelectionSet) *pendingKeys[%s] {\n", f.Name, key)
+		for _, r := range f.reads {
+			if r.selecting != "" {
+				g.line("%sCollections pendingKeys[%s]", f.Name, key)
+				methods += fmt.Sprintf("if operation.SelectsFieldWithReads(selections, %s) {\nreturn &r.%sCollections\n}\n", fieldNumber(f.TypeReference.Definition.Name, r.selecting), f.Name)
+			}
 		}
+		methods += fmt.Sprintf("return &r.%s\n}\n", list)
 	}
+	g.line("}\n%s", methods)
 }
 
 // writeListPlans writes the function that schedules the reads for the list fields of an object
@@ -552,7 +560,7 @@ addReference(&to.%s, f, %s.%s)`, fieldNumber(o.Name, f.Name), r.pluralRecordName
 // has read. If the query plan has not read the value, the resolver reads it.
 func (g *generator) writeResolver(f plannedField) {
 	defer prefixFailure("%s", fullName(f.Field))
-	parameters, values := "ctx context.Context", make([]string, len(f.Args))
+	parameters, values, result := "ctx context.Context", make([]string, len(f.Args)), g.typeName(f.TypeReference.GO)
 	if !f.Object.Root {
 		parameters += ", obj " + g.typeName(f.Object.Reference())
 	}
@@ -567,10 +575,13 @@ func (g *generator) writeResolver(f plannedField) {
 		parentKey = "obj." + fieldOfType(f.Object.Reference(), own.key, "")
 		parent = "string(" + parentKey + ")"
 	}
+	if r.feed != "" {
+		result = "<-chan " + result
+	}
 	g.addImport("context", "context")
 	g.addImport(modelPackage, "model")
 	g.line(`
-func (r *%sResolver) %s(%s) (%s, error) {`, lcFirst(f.Object.Name), f.GoFieldName, parameters, g.typeName(f.TypeReference.GO))
+func (r *%sResolver) %s(%s) (%s, error) {`, lcFirst(f.Object.Name), f.GoFieldName, parameters, result)
 	arguments := fmt.Sprintf("(&%s{%s})", argumentsType(f.Field), strings.Join(values, ", "))
 	switch {
 	case isList(f.Field):
@@ -584,6 +595,9 @@ func (r *%sResolver) %s(%s) (%s, error) {`, lcFirst(f.Object.Name), f.GoFieldNam
 %s.list(&q, currentField(ctx).PageInfo)
 return connection(ctx, model.%s, &q)
 }`, fullName(f.Field), parent, arguments, r.name)
+	case r.feed != "":
+		g.addImport(feedPackage, "feed")
+		g.line("return subscribe(ctx, r.Resolver, %q, %s, (*Resolver).check%[3]sSubscription, (*feed.Feed).Subscribe%[3]s)\n}", f.Args[0].Name, strings.Join(values, ", "), r.feed)
 	case r.key == nil:
 		if r.sum == "" {
 			fail("the field is neither a connection nor a sum: add the argument sum to @reads")
