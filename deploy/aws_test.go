@@ -3,6 +3,7 @@ package deploy_test
 import (
 	"encoding/json"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,9 +31,24 @@ type template struct {
 				Policies []struct{ PolicyDocument any }
 			}
 		}
+		TaskDefinition struct {
+			Properties struct {
+				ContainerDefinitions []struct{ Environment []any }
+			}
+		}
 		Dashboard struct {
 			Properties struct{ DashboardBody string }
 		}
+	}
+}
+
+// The tasks get the clients' addresses from the load balancer. Otherwise, all clients without a token
+// would be one caller.
+func TestTemplateTrustsLoadBalancer(t *testing.T) {
+	want := map[string]any{"Name": "ORDERGRAPH_TRUSTED_PROXIES", "Value": "LoadBalancerCidr"}
+	containers := readTemplate(t).Resources.TaskDefinition.Properties.ContainerDefinitions
+	if len(containers) != 1 || !slices.ContainsFunc(containers[0].Environment, func(v any) bool { return cmp.Equal(v, any(want)) }) {
+		t.Errorf("the environment of the containers %v lacks %v", containers, want)
 	}
 }
 
