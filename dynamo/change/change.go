@@ -72,6 +72,8 @@ type change struct {
 	attempt int
 	// limits apply to callers that are restricted to one customer.
 	limits commerce.ReservationLimits
+	// required maps records that store derived numbers to further conditions (see require).
+	required map[model.Keys]table.Condition
 }
 
 // errStale means that another transaction has changed a record since the change read it.
@@ -101,7 +103,7 @@ func mutate[C any, V model.MutationResult](ctx context.Context, t *table.Table, 
 				return zero, table.WrapError("TransactWriteItems", p.Mutation, err)
 			}
 		}
-		c.KeyBuilder, c.writes, c.attempt = *t.KeyBuilder(), nil, attempt
+		c.KeyBuilder, c.writes, c.required, c.attempt = *t.KeyBuilder(), nil, map[model.Keys]table.Condition{}, attempt
 		if attempt > 1 {
 			if err := c.rereadKnown(ctx); err != nil {
 				return zero, err
@@ -383,8 +385,7 @@ type counterAdjustment struct {
 	when   table.Condition
 }
 
-// adjustCounters adds counter updates to the transaction. Every change to a product's stock or
-// reservations must call it, because it increments the stock revision.
+// adjustCounters adds counter updates to the transaction.
 //
 // Errors: model.ErrCorrupt, errors from table.WrapError.
 func (c *change) adjustCounters(ctx context.Context, all ...counterAdjustment) error {
@@ -395,11 +396,7 @@ func (c *change) adjustCounters(ctx context.Context, all ...counterAdjustment) e
 	// number. Only these records are read.
 	var listed []model.Keys
 	for i, a := range all {
-		e := model.EntityOf(a.key)
-		if e.Name == model.EntityProduct.Name {
-			a.deltas[model.AttrStockRevision] = 1
-		}
-		if all[i].key = a.key.Primary(); len(e.EdgesCopying(maps.Keys(a.deltas))) > 0 {
+		if all[i].key = a.key.Primary(); len(model.EntityOf(a.key).EdgesCopying(maps.Keys(a.deltas))) > 0 {
 			listed = append(listed, all[i].key)
 		}
 	}
@@ -448,14 +445,9 @@ func (c *change) decodeWithEdges(r model.Record) ([]model.Record, error) {
 }
 
 // addToCounters adds deltas to the counters of a record. It does not read the record. If the record
-// does not exist, the counters start at 0. It also sets the attributes in others to their values in
-// the parameter record.
-func (c *change) addToCounters(record, deltas model.Record, when table.Condition, others ...string) {
+// does not exist, the counters start at 0. It also sets the attributes in the parameter record.
+func (c *change) addToCounters(record, deltas model.Record, when table.Condition) {
 	k := model.KeyOf(record)
-	set := model.Record{"entity": record["entity"]}
-	for _, name := range others {
-		set[name] = record[name]
-	}
 	readable := model.Record{}
 	for _, name := range table.SortedAttributeNames(deltas) {
 		// If a counter is not a number, keep it unchanged.
@@ -470,7 +462,7 @@ func (c *change) addToCounters(record, deltas model.Record, when table.Condition
 		when = countable
 	}
 	var e table.Expression
-	c.addUpdate(k, e.IncrementAndSet(readable, set), &e, units.ForTransactWrite(c.known[k], record), when)
+	c.addUpdate(k, e.IncrementAndSet(readable, record), &e, units.ForTransactWrite(c.known[k], record), when)
 }
 
 func (c *change) addUpdate(k model.Keys, text string, e *table.Expression, units float64, when table.Condition) {

@@ -24,8 +24,8 @@ func (m Mutations) HireEmployee(ctx context.Context, caller Caller, cmd commerce
 			refusals = append(refusals, commerce.NewAlreadyExists("employee", id, "id"))
 		}
 		createWithEdges(c, &employee)
-		none := model.RepOrderCountRecord(&c.KeyBuilder, commerce.RepOrderCount{EmployeeID: id, Part: model.FirstRepCountPart, Complete: true})
-		c.addToCounters(none, model.Record{model.AttrOrders: model.Num(0)}, nil, model.AttrEmployeeID, model.AttrPart, model.AttrComplete)
+		counted := c.IdentifyingRecord(&model.EntityRepOrders, string(id), model.FirstRepCountPart).Merge(model.Record{model.AttrComplete: model.Bool(true)})
+		c.addToCounters(counted, model.Record{model.AttrOrders: model.Num(0)}, nil)
 		if err := c.requireWarehouse(cmd.WarehouseID); err != nil {
 			refusals = append(refusals, *err)
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/derive"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/dynamo/units"
@@ -12,9 +13,8 @@ import (
 
 // addEvent adds an order event to the transaction: to the order's timeline, and to the record with
 // the customer's last event. first reports whether it is the event of the customer's first order.
-// The record with the last event also stores what the customer's open orders reserve, and more is
-// the change of it.
-func (c *change) addEvent(o commerce.Order, e commerce.Event, at time.Time, first bool, more commerce.Reservation) error {
+// The record with the last event also stores derived numbers, so addEvent writes their deltas.
+func (c *change) addEvent(o commerce.Order, e commerce.Event, at time.Time, first bool, deltas []derive.Delta) error {
 	id, err := c.table.NewULID(at)
 	if err != nil {
 		return err
@@ -23,8 +23,18 @@ func (c *change) addEvent(o commerce.Order, e commerce.Event, at time.Time, firs
 	c.create(model.EventRecord(&c.KeyBuilder, e))
 	// Each new event of the customer's orders replaces this record, and must have a higher ID. So the
 	// IDs of a customer's events follow the order of the commits.
-	c.writeLastEvent(model.LastEventRecord(&c.KeyBuilder, o.CustomerID, e), first, more)
+	c.writeLastEvent(model.LastEventRecord(&c.KeyBuilder, o.CustomerID, e), first, reservationChange(deltas))
 	return nil
+}
+
+// reservationChange returns the change of what a customer's open orders reserve.
+func reservationChange(deltas []derive.Delta) commerce.Reservation {
+	for _, d := range deltas {
+		if d.Entity.Name == model.EntityLastEvent.Name {
+			return commerce.Reservation{OpenOrders: d.Int(model.AttrOpenOrders), Units: d.Int(model.AttrReservedUnits)}
+		}
+	}
+	return commerce.Reservation{}
 }
 
 // writeLastEvent replaces the event in the record with a customer's last event, and adds more to the
@@ -75,15 +85,15 @@ func (c *change) reservationLimits() commerce.ReservationLimits {
 	return c.limits
 }
 
-// checkReservation checks a change of what a customer's open orders reserve. If c.known does not
+// checkReservation checks the deltas of what a customer's open orders reserve. If c.known does not
 // contain the customer's sums, checkReservation assumes 0, and the transaction fails if a sum exceeds
 // its limit.
 //
 // It returns commerce.ReservationLimit.
-func (c *change) checkReservation(id commerce.CustomerID, more commerce.Reservation, path ...string) error {
+func (c *change) checkReservation(id commerce.CustomerID, deltas []derive.Delta, path ...string) error {
 	last, _ := c.knownRecord(model.LastEvent.Key(c.oldKeyBuilder(), id))
 	r := model.Reader{Record: last}
-	return c.reservationLimits().Check(commerce.Reservation{OpenOrders: r.Number(model.AttrOpenOrders), Units: r.Number(model.AttrReservedUnits)}, more, path)
+	return c.reservationLimits().Check(commerce.Reservation{OpenOrders: r.Number(model.AttrOpenOrders), Units: r.Number(model.AttrReservedUnits)}, reservationChange(deltas), path)
 }
 
 // lastEventCondition returns the condition that a customer's new last event has a higher ID than all

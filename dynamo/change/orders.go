@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/derive"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
@@ -61,75 +62,30 @@ func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.O
 		if err != nil {
 			return nil, err
 		}
+		deltas, err := derive.Deltas(derive.Change{After: &order})
+		if err != nil {
+			return nil, err
+		}
 		c.limits = m.limits
-		more := commerce.Reservation{OpenOrders: 1, Units: sumOfQuantities(lines)}
-		if err := c.checkReservation(cmd.CustomerID, more, "items"); err != nil {
+		if err := c.checkReservation(cmd.CustomerID, deltas, "items"); err != nil {
 			return nil, err
 		}
 
 		own, theirs := orderAndCopy(&c.KeyBuilder, &order)
 		c.create(own)
 		c.create(theirs)
-		c.updateStatusCounts(order.ID, 0, commerce.Pending)
-		nothing := order
-		nothing.Status = commerce.Cancelled
-		if err := c.addSpending(nothing, order); err != nil {
-			return nil, err
-		}
-		if order.AccountRepID != "" {
-			record := model.RepOrderCountRecord(&c.KeyBuilder, commerce.RepOrderCount{EmployeeID: order.AccountRepID, Part: model.RepOrderCountPart(order.ID)})
-			c.addToCounters(record, model.Record{model.AttrOrders: model.Num(1)}, nil, model.AttrEmployeeID, model.AttrPart)
-		}
-		if err := c.addEvent(order, commerce.Event{Type: commerce.EventPlaced, To: commerce.Pending}, at, customer.OrderCount != nil && *customer.OrderCount == 0, more); err != nil {
-			return nil, err
-		}
-		reserved := make([]counterAdjustment, len(lines))
-		for i, line := range lines {
-			stands := table.AttributesUnchanged(records[i+1], "name", "unitPrice", "currency")
-			reserved[i] = counterAdjustment{ks[i+1], map[string]int{model.AttrAvailable: -line.Quantity}, table.AllOf(stands, table.CompareAttribute(model.AttrAvailable, ">=", model.Num(line.Quantity)))}
-			reserved[i].adjustOrderCount(records[i+1], 1)
-		}
-		if err := c.adjustCounters(ctx, reserved...); err != nil {
+		if err := c.addEvent(order, commerce.Event{Type: commerce.EventPlaced, To: commerce.Pending}, at, customer.OrderCount != nil && *customer.OrderCount == 0, deltas); err != nil {
 			return nil, err
 		}
 		for _, item := range order.Items {
 			c.create(model.OrderItemRecord(&c.KeyBuilder, order, item))
 		}
-		if table.RecordHasNumber(records[0], model.AttrOrderCount) {
-			one := map[string]int{model.AttrOrderCount: 1}
-			return &order, c.adjustCounters(ctx, counterAdjustment{ks[0], one, table.AllOf(table.AttributesUnchanged(records[0], "accountRepId"), table.AttributeIsNumber(model.AttrOrderCount))})
+		c.require(ks[0], table.AttributesUnchanged(records[0], "accountRepId"))
+		for i := range lines {
+			c.require(ks[i+1], table.AttributesUnchanged(records[i+1], "name", "unitPrice", "currency"))
 		}
-		// The customer's record has no order count. Do not add one, because it would omit the customer's
-		// earlier orders.
-		c.addConditionCheck(ks[0], table.AttributesUnchanged(records[0], "accountRepId", model.AttrOrderCount))
-		return &order, nil
+		return &order, c.addDerived(ctx, deltas)
 	})
-}
-
-// updateStatusCounts updates the order counts by status when an order changes its status. If the
-// order is new, from is 0.
-func (c *change) updateStatusCounts(id commerce.OrderID, from, to commerce.Status) {
-	deltas := model.Record{to.String(): model.Num(1)}
-	if from != 0 {
-		deltas[from.String()] = model.Num(-1)
-	}
-	record := model.OrderCountsRecord(&c.KeyBuilder, commerce.OrderCounts{Part: model.OrderCountPart(id)})
-	// A new record lacks earlier orders, so it does not have the attribute "complete".
-	c.addToCounters(record, deltas, nil, model.AttrPart)
-}
-
-// addSpending adds the difference between an order's totals before and after a change to the
-// spending of the order's customer.
-func (c *change) addSpending(before, after commerce.Order) error {
-	more, err := after.Spending().Minus(before.Spending())
-	if err != nil {
-		return err
-	}
-	deltas := model.Record{model.AttrSpent: model.AmountValue(more.Total), model.AttrOrders: model.Num(more.Orders)}
-	// The record may lack earlier orders. In this case, the customer's attribute "spendingComplete" is
-	// not set.
-	c.addToCounters(model.SpendingRecord(&c.KeyBuilder, more), deltas, nil, model.AttrCustomerID, "month", "currency")
-	return nil
 }
 
 // checkVersion returns a VersionConflict if current differs from expected, the version that the
@@ -208,8 +164,8 @@ func orderAndCopy(b *model.KeyBuilder, o *commerce.Order) (own, copied model.Rec
 
 // updateOrder adds the writes for a changed order to the transaction: the order's own record, its
 // copy in the customer's partition, and the event. current is the order's own record in the table.
-// more is the change of what the customer's open orders reserve.
-func (c *change) updateOrder(ctx context.Context, current model.Record, before, after *commerce.Order, e commerce.Event, more commerce.Reservation) error {
+// deltas are the changes of derived numbers.
+func (c *change) updateOrder(ctx context.Context, current model.Record, before, after *commerce.Order, e commerce.Event, deltas []derive.Delta) error {
 	lastEvent, err := c.lastEventTime(ctx, before.CustomerID)
 	if err != nil {
 		return err
@@ -235,7 +191,7 @@ func (c *change) updateOrder(ctx context.Context, current model.Record, before, 
 		optional = append(optional, model.AttrIndexPK, model.AttrIndexSK)
 	}
 	c.writeCopy(copyBefore, copyAfter, when, optional...)
-	return c.addEvent(*after, e, after.UpdatedAt, false, more)
+	return c.addEvent(*after, e, after.UpdatedAt, false, deltas)
 }
 
 // accountRepOfCopy returns the account rep from the index key of an order's copy. If c.known does
@@ -293,7 +249,7 @@ func (m Mutations) ChangeOrderStatus(ctx context.Context, caller Caller, cmd com
 		}
 		var items []commerce.LineItem
 		var pieces []commerce.OrderLine
-		var more commerce.Reservation
+		was, is := *before, after // with all line items, also those that the order's record does not embed
 		if cmd.To == commerce.Shipped || cmd.To == commerce.Cancelled {
 			if items, err = c.allItems(ctx, before); err != nil {
 				return nil, err
@@ -301,29 +257,30 @@ func (m Mutations) ChangeOrderStatus(ctx context.Context, caller Caller, cmd com
 			if pieces, err = quantitiesByProduct(items); err != nil {
 				return nil, err
 			}
-			more = commerce.Reservation{OpenOrders: -1, Units: -sumOfQuantities(pieces)}
+			was.Items, is.Items = items, items
 		}
-		if err := c.updateOrder(ctx, current, before, &after, e, more); err != nil {
+		changes := []derive.Change{{Before: &was, After: &is}}
+		if cmd.To == commerce.Shipped {
+			if negative := slices.IndexFunc(items, func(i commerce.LineItem) bool { return i.UnitPrice.Amount.IsNeg() }); negative >= 0 {
+				return nil, fmt.Errorf("%w: line item %s of order %s has a negative price", model.ErrCorrupt, items[negative].SKU, before.ID)
+			}
+			for _, piece := range pieces {
+				changes = append(changes, derive.Change{Before: &commerce.InventoryLevel{SKU: piece.SKU, WarehouseID: cmd.WarehouseID, Quantity: piece.Quantity}})
+			}
+		}
+		deltas, err := derive.Deltas(changes...)
+		if err != nil {
 			return nil, err
 		}
-		c.updateStatusCounts(before.ID, before.Status, cmd.To)
-		if cmd.To == commerce.Cancelled {
-			if err := c.addSpending(*before, after); err != nil {
+		if err := c.updateOrder(ctx, current, before, &after, e, deltas); err != nil {
+			return nil, err
+		}
+		if cmd.To == commerce.Shipped {
+			if err := c.removeShippedStock(ctx, pieces, cmd.WarehouseID); err != nil {
 				return nil, err
 			}
 		}
-		if cmd.To != commerce.Shipped && cmd.To != commerce.Cancelled {
-			return &after, nil
-		}
-		if negative := slices.IndexFunc(items, func(i commerce.LineItem) bool { return i.UnitPrice.Amount.IsNeg() }); negative >= 0 && cmd.To == commerce.Shipped {
-			return nil, fmt.Errorf("%w: line item %s of order %s has a negative price", model.ErrCorrupt, items[negative].SKU, before.ID)
-		}
-		if cmd.To == commerce.Shipped {
-			err = c.removeShippedStock(ctx, pieces, cmd.WarehouseID)
-		} else {
-			err = c.releaseStock(ctx, pieces)
-		}
-		if err != nil {
+		if err := c.addDerived(ctx, deltas); err != nil {
 			return nil, err
 		}
 		// Keep one action of the transaction free for the idempotency record.
@@ -332,15 +289,6 @@ func (m Mutations) ChangeOrderStatus(ctx context.Context, caller Caller, cmd com
 		}
 		return &after, nil
 	})
-}
-
-// sumOfQuantities returns the number of units in lines.
-func sumOfQuantities(lines []commerce.OrderLine) int {
-	sum := 0
-	for _, line := range lines {
-		sum += line.Quantity
-	}
-	return sum
 }
 
 // quantitiesByProduct returns the total quantity of each product, because a transaction can write a
@@ -365,16 +313,14 @@ func quantitiesByProduct(items []commerce.LineItem) ([]commerce.OrderLine, error
 	return pieces, nil
 }
 
-// removeShippedStock removes shipped items from a warehouse's stock. The available stock stays
-// unchanged, because placing the order already reduced it.
+// removeShippedStock removes shipped items from a warehouse's stock.
 //
 // Errors: commerce.NotFound, commerce.UserErrors (InsufficientStock), errors from table.WrapError.
 func (c *change) removeShippedStock(ctx context.Context, items []commerce.OrderLine, from commerce.WarehouseID) error {
-	levels, taken := make([]model.Keys, len(items)), make([]counterAdjustment, 0, 2*len(items))
+	levels, taken := make([]model.Keys, len(items)), make([]counterAdjustment, 0, len(items))
 	for i, item := range items {
 		levels[i] = model.KeysOfInventoryLevel(&c.KeyBuilder, model.InventoryLevelKey{SKU: item.SKU, Warehouse: from})
 		taken = append(taken, counterAdjustment{levels[i], map[string]int{model.AttrQuantity: -item.Quantity, model.AttrVersion: 1}, table.CompareAttribute(model.AttrQuantity, ">=", model.Num(item.Quantity))})
-		taken = c.appendCounterAdjustment(taken, item.SKU, model.AttrTotalInventory, -item.Quantity)
 	}
 	if err := c.adjustCounters(ctx, taken...); err != nil {
 		return err
@@ -404,45 +350,6 @@ func (c *change) removeShippedStock(ctx context.Context, items []commerce.OrderL
 		return commerce.NewNotFound("warehouse", from, "warehouseId")
 	}
 	return refusals
-}
-
-// releaseStock makes the reserved stock of items available again.
-//
-// It returns errors from adjustCounters.
-func (c *change) releaseStock(ctx context.Context, items []commerce.OrderLine) error {
-	var released []counterAdjustment
-	for _, item := range items {
-		released = c.appendCounterAdjustment(released, item.SKU, model.AttrAvailable, item.Quantity)
-	}
-	return c.adjustCounters(ctx, released...)
-}
-
-// appendCounterAdjustment appends an update that adds delta to a product's counter. If c.known
-// shows that the product or its counter is missing, it adds a condition instead. The condition is
-// that the product or counter is still missing at the commit.
-func (c *change) appendCounterAdjustment(to []counterAdjustment, sku commerce.SKU, counter string, delta int) []counterAdjustment {
-	k := model.ProductBySKU.Key(&c.KeyBuilder, sku)
-	switch r, ok := c.knownRecord(k); {
-	case c.knownMissing(k):
-		c.addConditionCheck(k, table.RecordNotExists)
-		return to
-	case ok && !table.RecordHasNumber(r, counter):
-		return append(to, counterAdjustment{k, map[string]int{}, table.AttributesUnchanged(r, counter)})
-	default:
-		return append(to, counterAdjustment{k, map[string]int{counter: delta}, table.AttributeIsNumber(counter)})
-	}
-}
-
-// adjustOrderCount makes the update of a product also add delta to the order count. If current, the
-// product's record, has no order count, the update adds none. At the commit, the count must then
-// still be missing.
-func (a *counterAdjustment) adjustOrderCount(current model.Record, delta int) {
-	unchanged := table.AttributesUnchanged(current, model.AttrOrderCount)
-	if table.RecordHasNumber(current, model.AttrOrderCount) {
-		a.deltas[model.AttrOrderCount] = delta
-		unchanged = table.AttributeIsNumber(model.AttrOrderCount)
-	}
-	a.when = table.AllOf(a.when, unchanged)
 }
 
 // SetOrderItem sets the quantity of a product in a pending order. The quantity 0 removes the line
@@ -493,15 +400,15 @@ func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce
 		if cmd.Quantity == 0 {
 			event.Type = commerce.EventItemRemoved
 		}
-		more := commerce.Reservation{Units: delta}
+		deltas, err := derive.Deltas(derive.Change{Before: &before, After: &after})
+		if err != nil {
+			return nil, err
+		}
 		c.limits = m.limits
-		if err := c.checkReservation(order.CustomerID, more, "quantity"); err != nil {
+		if err := c.checkReservation(order.CustomerID, deltas, "quantity"); err != nil {
 			return nil, err
 		}
-		if err := c.updateOrder(ctx, current, order, &after, event, more); err != nil {
-			return nil, err
-		}
-		if err := c.addSpending(*order, after); err != nil {
+		if err := c.updateOrder(ctx, current, order, &after, event, deltas); err != nil {
 			return nil, err
 		}
 		if order.EmbedsItems && !after.EmbedsItems {
@@ -514,21 +421,10 @@ func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce
 			}
 		}
 		c.updateItemRecord(before, after, cmd.SKU)
-		var held []counterAdjustment
-		switch {
-		case delta > 0:
-			enough := table.CompareAttribute(model.AttrAvailable, ">=", model.Num(delta))
-			held = []counterAdjustment{{k, map[string]int{model.AttrAvailable: -delta}, table.AllOf(table.AttributesUnchanged(record, "name", "unitPrice", "currency"), enough)}}
-			if oldQuantity == 0 {
-				held[0].adjustOrderCount(record, 1)
-			}
-		default:
-			held = c.appendCounterAdjustment(nil, cmd.SKU, model.AttrAvailable, -delta)
-			if cmd.Quantity == 0 && len(held) > 0 {
-				held[0].adjustOrderCount(record, -1)
-			}
+		if delta > 0 {
+			c.require(k, table.AttributesUnchanged(record, "name", "unitPrice", "currency"))
 		}
-		if err := c.adjustCounters(ctx, held...); err != nil {
+		if err := c.addDerived(ctx, deltas); err != nil {
 			return nil, err
 		}
 		if len(c.writes) > table.MaxTransactionActions {
@@ -577,7 +473,7 @@ func (m Mutations) UpdateShippingAddress(ctx context.Context, caller Caller, cmd
 		if model.EqualRecords(model.EncodeAttributes(before), model.EncodeAttributes(&after)) {
 			return before, nil
 		}
-		err = c.updateOrder(ctx, current, before, &after, commerce.Event{Type: commerce.EventShippingAddressChanged}, commerce.Reservation{})
+		err = c.updateOrder(ctx, current, before, &after, commerce.Event{Type: commerce.EventShippingAddressChanged}, nil)
 		return &after, err
 	})
 }

@@ -13,15 +13,14 @@ import (
 //
 // Errors: commerce.AlreadyExists, and errors from mutate.
 func (m Mutations) CreateProduct(ctx context.Context, caller Caller, cmd commerce.Product) (*commerce.Product, error) {
-	return mutate(ctx, m.table, &model.WriteCreateProduct, caller, cmd, m.table.DecodeProduct, func(_ context.Context, c *change) (*commerce.Product, error) {
+	return mutate(ctx, m.table, &model.WriteCreateProduct, caller, cmd, m.table.DecodeProduct, func(ctx context.Context, c *change) (*commerce.Product, error) {
 		product := cmd
 		product.TotalInventory, product.Available, product.OrderCount, product.Version = 0, 0, new(int), 1
 		if _, exists := c.knownRecord(model.ProductBySKU.Key(&c.KeyBuilder, cmd.SKU)); exists {
 			return nil, commerce.NewAlreadyExists("product", cmd.SKU, "sku")
 		}
 		createWithEdges(c, &product)
-		c.incrementCategory(product.Category)
-		return &product, nil
+		return &product, c.addDerivedFrom(ctx, nil, &product)
 	})
 }
 
@@ -56,11 +55,7 @@ func (m Mutations) UpdateProduct(ctx context.Context, caller Caller, cmd commerc
 			b = c.oldKeyBuilder() // other software may write products without a category, so ignore the error of this key
 		}
 		updateWithEdges(c, b, current, before, &after, table.AttributesUnchanged(current, c.withCheckedCounters([]string{model.AttrVersion}, model.AttrTotalInventory, model.AttrAvailable, model.AttrOrderCount)...))
-		if after.Category != before.Category {
-			c.incrementCategory(after.Category)
-			c.decrementCategory(before.Category)
-		}
-		return &after, nil
+		return &after, c.addDerivedFrom(ctx, before, &after)
 	})
 }
 
@@ -184,7 +179,7 @@ func (c *change) readInventoryLevel(ctx context.Context, sku commerce.SKU, wareh
 // setInventoryLevel adds the writes for a changed inventory level: the level's record and the
 // product's stock counters. field names the argument in user errors.
 //
-// Errors: commerce.InsufficientStock, commerce.InvalidInput, errors from adjustCounters.
+// Errors: commerce.InsufficientStock, commerce.InvalidInput, errors from addDerived.
 func (c *change) setInventoryLevel(ctx context.Context, before levelWithProduct, quantity int, field string) (*commerce.InventoryLevel, error) {
 	delta := quantity - before.Quantity
 	if delta == 0 && before.record != nil {
@@ -206,26 +201,5 @@ func (c *change) setInventoryLevel(ctx context.Context, before levelWithProduct,
 		createWithEdges(c, &after)
 		c.addConditionCheck(model.WarehouseByID.Key(b, before.WarehouseID), table.RecordExists)
 	}
-	if delta == 0 {
-		return &after, nil
-	}
-	// If the product's record lacks a counter, do not create it. `ordergraph check -repair` calculates
-	// the counter from all inventory levels of the product.
-	k, counters := model.ProductBySKU.Key(b, before.SKU), map[string]int{}
-	conditions := []table.Condition{table.RecordExists}
-	for _, counter := range []string{model.AttrTotalInventory, model.AttrAvailable} {
-		switch {
-		case !table.RecordHasNumber(r, counter):
-			conditions = append(conditions, table.AttributesUnchanged(r, counter))
-			continue
-		case counter == model.AttrAvailable && delta < 0:
-			conditions = append(conditions, table.CompareAttribute(counter, ">=", model.Num(-delta)))
-		case counter == model.AttrTotalInventory && delta > 0:
-			conditions = append(conditions, table.CompareAttribute(counter, "<=", model.Num(commerce.MaxTotalInventory-delta)))
-		default:
-			conditions = append(conditions, table.AttributeIsNumber(counter))
-		}
-		counters[counter] = delta
-	}
-	return &after, c.adjustCounters(ctx, counterAdjustment{k, counters, table.AllOf(conditions...)})
+	return &after, c.addDerivedFrom(ctx, &before.InventoryLevel, &after)
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/ordergraph/ordergraph/commerce"
-	"github.com/ordergraph/ordergraph/dynamo/counting"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/repair"
 	"github.com/ordergraph/ordergraph/dynamo/table"
@@ -37,7 +36,7 @@ func (v *categoryVerifier) read(ctx context.Context, c *check) error {
 	if err := table.Sleep(ctx, c.opts.IndexLag); err != nil {
 		return fmt.Errorf("wait for the index: %w", err)
 	}
-	if v.products, err = counting.ListLength(ctx, c.client, &model.Products.AccessPattern, v.name); err != nil {
+	if v.products, err = listLength(ctx, c.client, &model.Products.AccessPattern, v.name); err != nil {
 		return err
 	}
 	v.record, err = c.client.GetConsistent(ctx, v.key(c.table))
@@ -78,9 +77,9 @@ func (c *check) recordCategoryCount(rec model.Record) {
 	at := model.Reader{Record: rec}
 	recorded := at.Number(model.AttrProductCount)
 	if v := (&categoryVerifier{name: name, record: rec, products: recorded}); recorded == 0 || !v.verify(c).IsClean() {
-		recorded = counting.MissingCount
+		recorded = missing
 	}
-	c.categories.SetStoredCount(model.KeyOf(rec), recorded)
+	c.numbers.setStored(productCount(name), recorded)
 }
 
 func (c *check) countInCategory(v *productVerifier) {
@@ -88,14 +87,19 @@ func (c *check) countInCategory(v *productVerifier) {
 	if v.decoded != nil {
 		name = v.decoded.Category
 	}
-	if k := (&categoryVerifier{name: name}).key(c.table); k.PK != "" { // the key is empty if the product has no category
-		c.categories.Increment(k)
+	if (&categoryVerifier{name: name}).key(c.table).PK != "" { // the key is empty if the product has no category
+		c.numbers.add(&commerce.Product{Category: name})
 	}
+}
+
+// productCount identifies the product count of a category.
+func productCount(category string) number {
+	return number{&model.EntityCategory, model.AttrProductCount, category}
 }
 
 // addCategoryCandidates selects categories whose stored count differs from the scanned products.
 func (c *check) addCategoryCandidates() {
-	for _, k := range c.categories.Candidates(true) {
-		c.addCandidate(target{targetCategory, model.FirstPlaceholderValue(model.EntityCategory.SK, k.SK)}, candidate{})
+	for _, name := range c.numbers.candidates(&model.EntityCategory, model.AttrProductCount, true) {
+		c.addCandidate(target{targetCategory, name}, candidate{})
 	}
 }

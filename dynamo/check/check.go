@@ -230,8 +230,9 @@ type check struct {
 	// earlier pass has reported. They are not reported again.
 	reports *repair.RecentSet
 
-	// heldStock maps a product to the quantity that open orders reserve, as far as they are verified.
-	heldStock map[commerce.SKU]int
+	// numbers compares derived numbers with the scanned records. It includes orders only after they
+	// are verified.
+	numbers numbers
 	// misleading contains unrepaired orders whose own record, line items or index keys would cause a
 	// wrong recount of stock. The values are further customers who may have a copy of the order.
 	misleading map[commerce.OrderID]map[commerce.CustomerID]bool
@@ -244,12 +245,6 @@ type check struct {
 	// abandonedOrder is an order that was not verified, because too many records wait for the end of
 	// the scan. Its items are unknown, so it may reserve stock of any product. It is empty if none.
 	abandonedOrder commerce.OrderID
-	// recordedStock is the stored stock of each product, to compare with heldStock after the scan.
-	recordedStock map[commerce.SKU]productStock
-	// categories compares stored product counts with the scanned products. orderLists compares the
-	// stored order counts of products and account reps with the scanned orders.
-	categories counting.Counters
-	orderLists *counting.OrderListCounts
 	// The scan read seenWarehouses. Inventory levels or employees refer to referencedWarehouses.
 	seenWarehouses       map[commerce.WarehouseID]bool
 	referencedWarehouses map[commerce.WarehouseID]bool
@@ -258,9 +253,6 @@ type check struct {
 	// missingCopies is each customer's right number of order copies minus the stored, after repairs.
 	missingCopies map[commerce.CustomerID]int
 }
-
-// productStock contains the sum of a product's inventory levels, and its stored available stock.
-type productStock struct{ inventory, available int }
 
 // maxRepairPasses is the maximum number of times that CheckRecords repairs the whole table.
 const maxRepairPasses = 3
@@ -318,11 +310,11 @@ func newCheck(t *table.Table, client *repair.Client, opts Options, reports *repa
 		table: t, client: client, opts: opts, reports: reports,
 		summary:    Summary{Found: map[string]int{}, Repaired: map[string]int{}},
 		candidates: map[target]candidate{}, postponed: map[target]candidate{},
-		heldStock: map[commerce.SKU]int{}, misleading: map[commerce.OrderID]map[commerce.CustomerID]bool{},
-		uncertainProducts: map[commerce.SKU]commerce.OrderID{}, unreadableCustomers: map[commerce.CustomerID]bool{}, driftedCustomers: map[commerce.CustomerID]bool{}, recordedStock: map[commerce.SKU]productStock{},
+		misleading:        map[commerce.OrderID]map[commerce.CustomerID]bool{},
+		uncertainProducts: map[commerce.SKU]commerce.OrderID{}, unreadableCustomers: map[commerce.CustomerID]bool{}, driftedCustomers: map[commerce.CustomerID]bool{},
 		seenWarehouses: map[commerce.WarehouseID]bool{}, referencedWarehouses: map[commerce.WarehouseID]bool{},
 		missingCopies: map[commerce.CustomerID]int{},
-		orderCounter:  counting.NewOrderCounter(client, opts.IndexLag), orderLists: counting.NewOrderListCounts(t, opts.Repair),
+		orderCounter:  counting.NewOrderCounter(client, opts.IndexLag),
 	}
 }
 
@@ -392,15 +384,13 @@ func (s candidate) merge(other candidate) candidate {
 func (c *check) addStockCandidates() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, k := range c.orderLists.Products.Candidates(false) {
-		if sku := commerce.SKU(model.FirstPlaceholderValue(model.EntityProduct.PK, k.PK)); c.uncertainProducts[sku] == "" && c.abandonedOrder == "" {
-			c.addCandidateLocked(target{targetProduct, string(sku)}, candidate{countOrders: true})
+	for _, sku := range c.numbers.candidates(&model.EntityProduct, model.AttrOrderCount, false) {
+		if c.uncertainProducts[commerce.SKU(sku)] == "" && c.abandonedOrder == "" {
+			c.addCandidateLocked(target{targetProduct, sku}, candidate{countOrders: true})
 		}
 	}
-	for sku, seen := range c.recordedStock {
-		if seen.available != seen.inventory-c.heldStock[sku] {
-			c.addCandidateLocked(target{targetProduct, string(sku)}, candidate{recountStock: true})
-		}
+	for _, sku := range c.numbers.candidates(&model.EntityProduct, model.AttrAvailable, false) {
+		c.addCandidateLocked(target{targetProduct, sku}, candidate{recountStock: true})
 	}
 }
 
@@ -488,7 +478,7 @@ func (c *check) newVerifier(k target, s candidate, r *stockRecount) verifier {
 		for _, id := range s.extraCustomers {
 			extra[id] = true
 		}
-		// If s has no findings, heldStock may already include the order. Do not add it again.
+		// If s has no findings, check.numbers may already include the order. Do not add it again.
 		return &orderVerifier{id: commerce.OrderID(k.id), extraCustomers: extra, mayBeCounted: s.findings == nil}
 	case targetCustomer:
 		v := newCustomerVerifier(c.table, k.id)

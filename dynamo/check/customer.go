@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/derive"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/repair"
 	"github.com/ordergraph/ordergraph/dynamo/table"
@@ -36,16 +37,14 @@ type customerVerifier struct {
 	// uncountable reports that a server cannot count the orders on request, so it needs orderCount.
 	uncountable bool
 	table       *table.Table
-	// spendingSums are the orders' totals by month, spendingRecords the stored totals.
-	// hasUnreadableOrder reports whether spendingSums lacks an order, because it cannot be read.
-	spendingSums       commerce.Spendings
-	spendingRecords    map[model.Keys]model.Record
+	// sums are the numbers that derive from the orders. They lack the items of the orders unlisted,
+	// which do not embed their items. hasUnreadableOrder reports whether they lack an order, because it
+	// cannot be read. spendingRecords are the stored sums of spending.
+	sums               derive.Totals
+	unlisted           []*commerce.Order
 	hasUnreadableOrder bool
-	// reservation is what the customer's open orders reserve. It lacks the units of the orders
-	// unlisted, which do not embed their items.
-	reservation commerce.Reservation
-	unlisted    []commerce.OrderID
-	// reservationUnsettled reports whether the last event changed while reservation was computed.
+	spendingRecords    map[model.Keys]model.Record
+	// reservationUnsettled reports whether the last event changed while its numbers were computed.
 	reservationUnsettled bool
 	// referenced reports whether an order refers to the customer.
 	referenced bool
@@ -56,7 +55,7 @@ type customerVerifier struct {
 func newCustomerVerifier(t *table.Table, id string) *customerVerifier {
 	return &customerVerifier{
 		id: commerce.CustomerID(id), table: t, recordWithEdges: newRecordWithEdges(&model.EntityCustomer, map[string]string{"customerId": id}),
-		spendingSums: commerce.Spendings{}, spendingRecords: map[model.Keys]model.Record{},
+		sums: newCustomerSums(), spendingRecords: map[model.Keys]model.Record{},
 	}
 }
 
@@ -85,7 +84,7 @@ func (v *customerVerifier) key(*table.Table) model.Keys { return v.primaryKey }
 
 func (v *customerVerifier) read(ctx context.Context, c *check) error {
 	v.claim, v.lastEvent, v.claimOwner, v.copyCount = nil, nil, nil, 0
-	v.spendingSums, v.hasUnreadableOrder, v.reservation, v.unlisted = commerce.Spendings{}, false, commerce.Reservation{}, nil
+	v.sums, v.hasUnreadableOrder, v.unlisted = newCustomerSums(), false, nil
 	b := c.table.KeyBuilder()
 	lastEventKey := model.LastEvent.Key(b, v.id)
 	if b.Err != nil {

@@ -34,7 +34,7 @@ type orderVerifier struct {
 	linesKnown bool
 	// lastEventAt is the time of the last event that Ordergraph wrote.
 	lastEventAt time.Time
-	// mayBeCounted reports whether check.heldStock may already include the order's quantities.
+	// mayBeCounted reports whether check.numbers may already include the order.
 	mayBeCounted bool
 }
 
@@ -482,13 +482,13 @@ func (v *orderVerifier) itemCustomers() map[commerce.CustomerID]bool {
 	return customers
 }
 
-// updateCheckState adds the order's reserved quantities to heldStock. If heldStock may already
-// include them, it selects the products for a recount instead. If the findings about the order may
+// updateCheckState adds what the order contributes to derived numbers. If check.numbers may already
+// include it, it selects the products for a recount instead. If the findings about the order may
 // affect a customer's order count or spending, it selects the customer to verify again.
 func (v *orderVerifier) updateCheckState(c *check, diag, last *repair.Diagnosis) {
 	v.updateOrderCounter(c, diag, last)
 	if !diag.IsClean() {
-		c.orderLists.MarkChanged(append(v.earlier, v.records()...), !last.IsClean())
+		c.markOrderCountsChanged(append(v.earlier, v.records()...), !last.IsClean())
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -506,12 +506,15 @@ func (v *orderVerifier) updateCheckState(c *check, diag, last *repair.Diagnosis)
 		c.markUncertainStockLocked(v)
 		c.unreadableCustomers[v.namedCustomer()] = true
 	}
-	for sku, quantity := range held {
-		if v.mayBeCounted {
+	switch {
+	case v.mayBeCounted:
+		for sku := range held {
 			c.addCandidateLocked(target{targetProduct, string(sku)}, candidate{recountStock: true})
-		} else {
-			c.heldStock[sku] += quantity
 		}
+	case v.decoded != nil:
+		o := *v.decoded
+		o.Items = v.lines
+		c.numbers.add(&o)
 	}
 	if !last.IsClean() && v.misleadsRecount(c.table, held, last) {
 		c.misleading[v.id] = v.extraCustomers

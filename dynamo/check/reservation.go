@@ -7,23 +7,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/commerce"
-	"github.com/ordergraph/ordergraph/dynamo/counting"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
-
-// addReservation adds what an order reserves to reservation.
-func (v *customerVerifier) addReservation(o *commerce.Order) {
-	if !o.Status.ReservesStock() {
-		return
-	}
-	v.reservation.OpenOrders++
-	if !o.EmbedsItems {
-		v.unlisted = append(v.unlisted, o.ID)
-	}
-	for _, item := range o.Items {
-		v.reservation.Units += item.Quantity
-	}
-}
 
 // readReservation adds the units of the orders that do not embed their items. If the result differs
 // from the record of the customer's last event, it reads this record again. Every mutation of an
@@ -36,29 +21,28 @@ func (v *customerVerifier) readReservation(ctx context.Context, c *check) error 
 		v.unlisted = nil
 		return nil
 	}
-	for _, id := range v.unlisted {
+	for _, o := range v.unlisted {
 		p := &model.OrderItems.AccessPattern
-		partition, err := p.PK.Build(string(id))
+		partition, err := p.PK.Build(string(o.ID))
 		if err != nil {
 			v.hasUnreadableOrder = true
 			continue
 		}
+		v.sums.Subtract(o)
 		err = c.client.Query(ctx, p, partition, string(p.SK), types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
-			items := make([]model.Record, len(out.Items))
-			for i, rec := range out.Items {
-				items[i] = rec
-			}
-			for _, n := range counting.ItemRecordsReservation(items) {
-				v.reservation.Units += n
+			for _, rec := range out.Items {
+				at := model.Reader{Record: rec}
+				o.Items = append(o.Items, commerce.LineItem{Quantity: at.Number("qty")})
 			}
 			return nil
 		})
 		if err != nil {
 			return err
 		}
+		v.sums.Add(o)
 	}
 	v.unlisted = nil
-	if v.storedReservation() == v.reservation && v.reservationCounted() {
+	if v.storedReservation() == v.reservation() && v.reservationCounted() {
 		return nil
 	}
 	counted := v.reservationCounted()
@@ -66,6 +50,14 @@ func (v *customerVerifier) readReservation(ctx context.Context, c *check) error 
 	v.lastEvent, err = c.client.GetConsistent(ctx, model.KeyOf(v.lastEventBefore))
 	v.reservationUnsettled = counted && !model.EqualRecords(v.lastEventBefore, v.lastEvent)
 	return err
+}
+
+// reservation returns what the customer's open orders reserve.
+func (v *customerVerifier) reservation() (r commerce.Reservation) {
+	for _, d := range v.sums.Of(&model.EntityLastEvent) {
+		r.OpenOrders, r.Units = d.Int(model.AttrOpenOrders), d.Int(model.AttrReservedUnits)
+	}
+	return r
 }
 
 // storedReservation returns the sums in the record of the customer's last event.
@@ -96,8 +88,9 @@ func (v *customerVerifier) expectedReservation(c *check) (sums model.Record, rep
 	if !v.needsReservation(c) || v.cannotAddUp(c) || scanning && !counted || !scanning && !model.EqualRecords(v.lastEventBefore, v.lastEvent) {
 		return nil, false
 	}
+	derived := v.reservation()
 	return model.Record{
-		model.AttrOpenOrders: model.Num(v.reservation.OpenOrders), model.AttrReservedUnits: model.Num(v.reservation.Units),
+		model.AttrOpenOrders: model.Num(derived.OpenOrders), model.AttrReservedUnits: model.Num(derived.Units),
 		model.AttrReservationsCounted: model.Bool(true),
 	}, counted
 }

@@ -60,7 +60,6 @@ func (g *segmentScan) addPage(ctx context.Context, page []map[string]types.Attri
 			continue
 		}
 		g.current.addRecord(e, rec)
-		c.orderLists.AddRecord(e, rec)
 		if e.Name == model.EntityCustomerOrder.Name {
 			g.copies = append(g.copies, model.CustomerOrderKey{
 				Customer: commerce.CustomerID(model.FirstPlaceholderValue(e.PK, k.PK)), Order: commerce.OrderID(model.FirstPlaceholderValue(e.SK, k.SK)),
@@ -208,7 +207,7 @@ func (c *check) noteScanned(v verifier) {
 		}
 	case *employeeVerifier:
 		c.summary.Employees++
-		c.orderLists.AddEmployeeCounts(v.primaryKey, v.records)
+		c.addStoredRepCounts(v)
 	case *warehouseVerifier:
 		c.summary.Warehouses++
 		c.seenWarehouses[v.id] = true
@@ -216,12 +215,15 @@ func (c *check) noteScanned(v verifier) {
 		c.summary.Products++
 		c.countInCategory(v)
 		if v.decoded != nil {
-			c.orderLists.AddProductCount(v.primaryKey, v.decoded.OrderCount)
+			c.addStoredOrderCount(v.decoded)
 		}
 		if v.levelSum != nil && v.record() != nil {
 			at := model.Reader{Record: v.record()}
 			if available := at.Number(model.AttrAvailable); at.Err() == nil {
-				c.recordedStock[v.sku] = productStock{inventory: *v.levelSum, available: available}
+				c.numbers.setStored(number{&model.EntityProduct, model.AttrAvailable, string(v.sku)}, available)
+			}
+			for _, level := range v.decodedLevels {
+				c.numbers.add(level)
 			}
 		}
 	}

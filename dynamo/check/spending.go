@@ -10,19 +10,26 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/derive"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/repair"
 )
 
-// addOrder adds an order to spendingSums and reservation. rec is the customer's copy of the order.
+func newCustomerSums() derive.Totals {
+	return derive.Totals{Only: []*model.Entity{&model.EntitySpending, &model.EntityLastEvent}}
+}
+
+// addOrder adds an order to sums. rec is the customer's copy of the order.
 func (v *customerVerifier) addOrder(rec model.Record) {
 	o, err := v.table.DecodeOrder(model.Reader{Record: rec})
 	if err == nil {
-		err = v.spendingSums.Add(*o)
+		o.CustomerID = v.id
+		v.sums.Add(o)
+		err = v.sums.Err()
 	}
 	v.hasUnreadableOrder = v.hasUnreadableOrder || err != nil
-	if err == nil {
-		v.addReservation(o)
+	if err == nil && o.Status.ReservesStock() && !o.EmbedsItems {
+		v.unlisted = append(v.unlisted, o)
 	}
 }
 
@@ -58,9 +65,8 @@ func (v *customerVerifier) verifySpending(c *check, diag *repair.Diagnosis, cust
 	}
 	b := c.table.KeyBuilder()
 	expected := map[model.Keys]model.Record{}
-	for _, s := range v.spendingSums {
-		s.CustomerID = v.id
-		rec := model.SpendingRecord(b, s)
+	for _, d := range v.sums.Of(&model.EntitySpending) {
+		rec := d.Record(b).Merge(d.Numbers())
 		expected[model.KeyOf(rec)] = rec
 	}
 	for k, have := range readable {

@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 
+	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/counting"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/repair"
@@ -40,8 +41,63 @@ type repOrderCountVerifier struct {
 // addRepOrderCandidates selects the account reps to verify again. Their stored order count differs
 // from the number of scanned orders.
 func (c *check) addRepOrderCandidates() {
-	for _, k := range c.orderLists.Reps.Candidates(false) {
-		c.addCandidate(target{targetRepOrders, model.FirstPlaceholderValue(model.EntityEmployee.PK, k.PK)}, candidate{})
+	for _, id := range c.numbers.candidates(&model.EntityRepOrders, model.AttrOrders, false) {
+		c.addCandidate(target{targetRepOrders, id}, candidate{})
+	}
+}
+
+// addStoredRepCounts adds the sum of the order counts in an employee's partition. If it is missing,
+// it must be counted only if opts.Repair is set.
+func (c *check) addStoredRepCounts(v *employeeVerifier) {
+	diag := &repair.Diagnosis{Table: c.table}
+	parts, orders, complete := 0, 0, false
+	for at, rec := range v.records {
+		if e := model.EntityOf(at); e != nil && e.Name == model.EntityRepOrders.Name {
+			counting.VerifyPartWithoutCount(diag, rec)
+			r := model.Reader{Record: rec}
+			parts, orders, complete = parts+1, orders+r.Number(model.AttrOrders), complete || r.Flag(model.AttrComplete)
+		}
+	}
+	switch k, exists := repOrders(v.id), v.record() != nil; {
+	case !diag.IsClean(), !exists && parts > 0, exists && !complete && c.opts.Repair:
+		c.numbers.setStored(k, missing)
+	case complete:
+		c.numbers.setStored(k, orders)
+	}
+}
+
+// addStoredOrderCount adds the order count in a product's record. If it is missing, it must be
+// counted only if opts.Repair is set.
+func (c *check) addStoredOrderCount(p *commerce.Product) {
+	switch {
+	case p.OrderCount != nil:
+		c.numbers.setStored(productOrders(p.SKU), *p.OrderCount)
+	case c.opts.Repair:
+		c.numbers.setStored(productOrders(p.SKU), missing)
+	}
+}
+
+// repOrders identifies the order count of an account rep.
+func repOrders(id commerce.EmployeeID) number {
+	return number{&model.EntityRepOrders, model.AttrOrders, string(id)}
+}
+
+// productOrders identifies the order count of a product.
+func productOrders(sku commerce.SKU) number {
+	return number{&model.EntityProduct, model.AttrOrderCount, string(sku)}
+}
+
+// markOrderCountsChanged calls numbers.markChanged for the order counts of the products and account
+// reps in an order's records, before and after a repair.
+func (c *check) markOrderCountsChanged(records []model.Record, left bool) {
+	for _, rec := range records {
+		for _, sku := range counting.NamedProducts(rec) {
+			c.numbers.markChanged(productOrders(sku), left)
+		}
+		indexed := model.FirstPlaceholderValue(model.EntityCustomerOrder.IndexPK, model.TextOf(rec, model.AttrIndexPK))
+		for _, rep := range []string{model.TextOf(rec, "accountRepId"), indexed} {
+			c.numbers.markChanged(repOrders(commerce.EmployeeID(rep)), left)
+		}
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/ordergraph/ordergraph/commerce"
-	"github.com/ordergraph/ordergraph/dynamo/counting"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/repair"
 	"github.com/ordergraph/ordergraph/dynamo/table"
@@ -38,9 +37,9 @@ type productVerifier struct {
 
 	// decoded is the product. It is nil if the product is missing or unreadable. levelSum is the sum
 	// of the inventory levels. It is nil if a level is unreadable.
-	decoded    *commerce.Product
-	levelSum   *int
-	warehouses []commerce.WarehouseID
+	decoded       *commerce.Product
+	levelSum      *int
+	decodedLevels []*commerce.InventoryLevel
 }
 
 func newProductVerifier(sku string) *productVerifier {
@@ -87,7 +86,7 @@ func (v *productVerifier) read(ctx context.Context, c *check) error {
 	// Look for an unreadable order again, because the recount may have found one.
 	v.unreadableOrder = c.uncertainOrder(v.sku)
 	if v.countOrders {
-		n, err := counting.ListLength(ctx, c.client, &model.ProductOrderItems.AccessPattern, string(v.sku))
+		n, err := listLength(ctx, c.client, &model.ProductOrderItems.AccessPattern, string(v.sku))
 		if err != nil {
 			return err
 		}
@@ -136,7 +135,7 @@ func (v *productVerifier) hasMainRecord() bool { return v.record() != nil }
 
 func (v *productVerifier) verify(c *check) *repair.Diagnosis {
 	diag := &repair.Diagnosis{Table: c.table}
-	v.decoded, v.levelSum, v.warehouses = nil, nil, nil
+	v.decoded, v.levelSum, v.decodedLevels = nil, nil, nil
 	b := c.table.KeyBuilder()
 	diag.TrustedKey, diag.Trusted = v.primaryKey, v.record()
 	if v.record() == nil {
@@ -218,7 +217,7 @@ func (v *productVerifier) verifyInventoryLevels(diag *repair.Diagnosis, b *model
 			continue
 		}
 		sum += level.Quantity
-		v.warehouses = append(v.warehouses, level.WarehouseID)
+		v.decodedLevels = append(v.decodedLevels, level)
 		expected := model.EncodeWithEdges(b, level)
 		diag.Compare(&model.EntityInventoryLevel, r.record(), expected[0], repair.DriftKeyAttribute)
 		r.verifyEdges(diag, expected)
@@ -229,8 +228,8 @@ func (v *productVerifier) verifyInventoryLevels(diag *repair.Diagnosis, b *model
 }
 
 func (v *productVerifier) updateCheckState(c *check, _, _ *repair.Diagnosis) {
-	for _, id := range v.warehouses {
-		c.addReferencedWarehouse(id)
+	for _, level := range v.decodedLevels {
+		c.addReferencedWarehouse(level.WarehouseID)
 	}
 }
 

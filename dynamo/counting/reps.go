@@ -172,7 +172,7 @@ func (r *RepOrderCounter) Verify(diag *repair.Diagnosis, countNow bool) {
 			}
 		case !counted && (!countNow || r.employee == nil):
 			if part.record != nil {
-				verifyPartWithoutCount(diag, part.record)
+				VerifyPartWithoutCount(diag, part.record)
 			}
 		case part.record != nil:
 			diag.Compare(&model.EntityRepOrders, part.record, want, repair.DriftOrderCount)
@@ -182,8 +182,8 @@ func (r *RepOrderCounter) Verify(diag *repair.Diagnosis, countNow bool) {
 	}
 }
 
-// verifyPartWithoutCount verifies all attributes of a counts record except its count.
-func verifyPartWithoutCount(diag *repair.Diagnosis, rec model.Record) {
+// VerifyPartWithoutCount verifies all attributes of a counts record except its count.
+func VerifyPartWithoutCount(diag *repair.Diagnosis, rec model.Record) {
 	at, k := model.Reader{Record: diag.WithoutUnreadable(&model.EntityRepOrders, rec)}, model.KeyOf(rec)
 	part := model.FirstPlaceholderValue(model.EntityRepOrders.SK, k.SK)
 	diag.Compare(&model.EntityRepOrders, rec, model.RepOrderCountRecord(diag.Table.KeyBuilder(), commerce.RepOrderCount{

@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -331,6 +332,17 @@ func (b *KeyBuilder) record(e *Entity, attributes Record) Record {
 		}
 	}
 	return k.Attributes().Merge(attributes).Merge(Record{"entity": Str(e.Name)})
+}
+
+// IdentifyingRecord returns a record with only a primary key, the attributes in this key and the
+// name of the entity. values are the values of the key's placeholders. More values are ignored.
+func (b *KeyBuilder) IdentifyingRecord(e *Entity, values ...string) Record {
+	pk, sk := e.PK.Placeholders(), e.SK.Placeholders()
+	r := Keys{PK: b.Build(e.PK, values[:len(pk)]...), SK: b.Build(e.SK, values[len(pk):len(pk)+len(sk)]...)}.Attributes()
+	for i, name := range slices.Concat(pk, sk) {
+		r[e.AttributeForPlaceholder(name)] = Str(values[i])
+	}
+	return r.Merge(Record{"entity": Str(e.Name)})
 }
 
 // AttributeForPlaceholder returns the name of the attribute whose value replaces a placeholder.

@@ -74,6 +74,9 @@ func AmountValue(m commerce.Money) types.AttributeValue {
 	return &types.AttributeValueMemberN{Value: m.Decimal()}
 }
 
+// NumberText returns a number attribute. text is the number in DynamoDB's format.
+func NumberText(text string) types.AttributeValue { return &types.AttributeValueMemberN{Value: text} }
+
 // ListValue returns a list attribute.
 func ListValue(values ...types.AttributeValue) types.AttributeValue {
 	return &types.AttributeValueMemberL{Value: values}

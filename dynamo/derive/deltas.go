@@ -1,0 +1,165 @@
+package derive
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/govalues/decimal"
+
+	"github.com/ordergraph/ordergraph/dynamo/model"
+)
+
+// Change is the change of a base value. Before is nil if the value is new, and After is nil if it is
+// deleted. Both are pointers: *commerce.Order with all line items in Items, *commerce.InventoryLevel
+// or *commerce.Product.
+type Change struct{ Before, After any }
+
+// Target identifies a record that stores derived numbers.
+type Target struct {
+	Entity *model.Entity
+	// values are the values of the placeholders in the primary key.
+	values [maxPlaceholders]string
+}
+
+// maxPlaceholders is the maximum number of placeholders in the primary key of a target.
+const maxPlaceholders = 3
+
+// Record returns a record with the primary key of the target, and the attributes in this key.
+func (t Target) Record(b *model.KeyBuilder) model.Record {
+	return b.IdentifyingRecord(t.Entity, t.values[:]...)
+}
+
+// First returns the value of the first placeholder in the primary key of the target.
+func (t Target) First() string { return t.values[0] }
+
+// Delta is the change of the derived numbers in one record.
+type Delta struct {
+	Target
+	Amounts []Amount
+}
+
+// Numbers returns the amounts as attributes.
+func (d Delta) Numbers() model.Record {
+	r := model.Record{}
+	for _, a := range d.Amounts {
+		r[a.Attribute] = model.NumberText(a.Value.String())
+	}
+	return r
+}
+
+// Amount is the change of one derived number. It can be 0.
+type Amount struct {
+	*Sum
+	Attribute string
+	Value     decimal.Decimal
+}
+
+// Int returns the amount as an integer. Only amounts of money have a fraction.
+func (a Amount) Int() int {
+	n, _, _ := a.Value.Int64(0)
+	return int(n)
+}
+
+// Increases reports whether d increases any number.
+func (d Delta) Increases() bool {
+	return slices.ContainsFunc(d.Amounts, func(a Amount) bool { return a.Value.IsPos() })
+}
+
+// Int returns the change of the named number in d. If d does not contain it, the change is 0.
+func (d Delta) Int(attribute string) int {
+	for _, a := range d.Amounts {
+		if a.Attribute == attribute {
+			return a.Int()
+		}
+	}
+	return 0
+}
+
+// Totals adds up what base values contribute, by target. The zero value has no contributions.
+type Totals struct {
+	// Deltas are the totals, in the order in which the first base value contributed to them.
+	Deltas []Delta
+	// Only are the entities whose records are totalled. If it is nil, these are all targets.
+	Only  []*model.Entity
+	index map[Target]int
+	err   error
+}
+
+// Add adds what a base value contributes.
+func (t *Totals) Add(base any) {
+	t.contribute(base, func(d decimal.Decimal) decimal.Decimal { return d })
+}
+
+// Subtract subtracts what a base value contributes.
+func (t *Totals) Subtract(base any) { t.contribute(base, decimal.Decimal.Neg) }
+
+func (t *Totals) contribute(base any, signed func(decimal.Decimal) decimal.Decimal) {
+	Contributions(base, func(target Target, a Amount) {
+		if t.Only != nil && !slices.Contains(t.Only, target.Entity) {
+			return
+		}
+		a.Value = signed(a.Value)
+		t.add(target, a)
+	})
+}
+
+// Contributions calls yield with each amount that a base value contributes to a derived number.
+func Contributions(base any, yield func(Target, Amount)) {
+	for i := range sums {
+		for _, of := range sums[i].from {
+			of(base, func(attribute string, amount decimal.Decimal, values ...string) {
+				target := Target{Entity: sums[i].Target}
+				copy(target.values[:], values)
+				yield(target, Amount{&sums[i], attribute, amount})
+			})
+		}
+	}
+}
+
+func (t *Totals) add(target Target, more Amount) {
+	at, ok := t.index[target]
+	if !ok {
+		if t.index == nil {
+			t.index = map[Target]int{}
+		}
+		at = len(t.Deltas)
+		t.index[target], t.Deltas = at, append(t.Deltas, Delta{Target: target})
+	}
+	d := &t.Deltas[at]
+	for i := range d.Amounts {
+		a := &d.Amounts[i]
+		if a.Attribute != more.Attribute {
+			continue
+		}
+		sum, err := a.Value.AddExact(more.Value, max(a.Value.Scale(), more.Value.Scale()))
+		if err != nil && t.err == nil {
+			t.err = fmt.Errorf("add %v to %v: %w", more.Value, a.Value, err)
+		}
+		a.Value = sum
+		return
+	}
+	d.Amounts = append(d.Amounts, more)
+}
+
+// Err returns an error if a total would have more than 19 digits.
+func (t *Totals) Err() error { return t.err }
+
+// Of returns the totals in the records of an entity.
+func (t *Totals) Of(e *model.Entity) []Delta {
+	return slices.DeleteFunc(slices.Clone(t.Deltas), func(d Delta) bool { return d.Entity != e })
+}
+
+// Deltas returns how derived numbers change if base values change: what the values after the changes
+// contribute, minus what the values before them contribute. It omits records that stay the same.
+//
+// It returns the error of Totals.Err.
+func Deltas(changes ...Change) ([]Delta, error) {
+	var t Totals
+	for _, change := range changes {
+		t.Add(change.After)
+		t.Subtract(change.Before)
+	}
+	return slices.DeleteFunc(t.Deltas, func(d Delta) bool {
+		return !slices.ContainsFunc(d.Amounts, func(a Amount) bool { return !a.Value.IsZero() })
+	}), t.err
+}

@@ -1,0 +1,263 @@
+package derive_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"pgregory.net/rapid"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/change"
+	"github.com/ordergraph/ordergraph/dynamo/check"
+	"github.com/ordergraph/ordergraph/dynamo/derive"
+	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/internal/test/dynamolocal"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
+)
+
+func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }
+
+// shop is a table that random mutations change.
+type shop struct {
+	storetest.RawTable
+	rt *rapid.T
+	// contended sends its requests like Store, but first calls before once.
+	contended *dynamo.Store
+	before    *atomic.Pointer[func()]
+	orders    []commerce.OrderID
+}
+
+func newShop(t *testing.T, rt *rapid.T, db *dynamodb.Client) *shop {
+	dataset := storetest.SmallDataset(t, 30)
+	for i := range dataset.Products {
+		p := &dataset.Products[i]
+		p.Category = fmt.Sprintf("k%d", i%4)
+		dataset.Levels = append(dataset.Levels, commerce.InventoryLevel{SKU: p.SKU, WarehouseID: "w3", Quantity: i + 3, Version: 1})
+	}
+	dataset.Warehouses = append(dataset.Warehouses, commerce.Warehouse{ID: "w3", Name: "West", Version: 1})
+	all := dataset.Orders[storetest.BigOrderNumber].Lines
+	dataset.Orders = slices.DeleteFunc(dataset.Orders, func(o commerce.OrderWithItems) bool {
+		return len(o.Status.Transitions()) != 2 && o.Status != commerce.Cancelled
+	})
+	for i := range dataset.Orders {
+		dataset.Orders[i].Version = len(dataset.Orders[i].Events)
+	}
+	// The first order has more line items than its record can embed.
+	if dataset.Orders[0].Lines = all; len(all) <= commerce.MaxEmbeddedItems {
+		t.Fatalf("the order has %d line items", len(all))
+	}
+	for i := range all {
+		all[i].Quantity = 1
+	}
+	if err := dataset.ComputeDerivedFields(); err != nil {
+		t.Fatal(err)
+	}
+	s := &shop{RawTable: storetest.NewRawTable(t, db, dataset, dynamo.Options{}), rt: rt, before: &atomic.Pointer[func()]{}}
+	hooked := storetest.WithRequestHook(db, func(_ context.Context, in any) error {
+		if _, ok := in.(*dynamodb.TransactWriteItemsInput); ok {
+			if f := s.before.Swap(nil); f != nil {
+				(*f)()
+			}
+		}
+		return nil
+	})
+	for _, o := range dataset.Orders {
+		s.orders = append(s.orders, o.ID)
+	}
+	s.contended = storetest.StoreWithClient(t, s.Store, hooked, dynamo.Options{})
+	return s
+}
+
+func (s *shop) sku() commerce.SKU {
+	return commerce.SKU(fmt.Sprintf("p%02d", rapid.SampledFrom([]int{0, 1, 2, 29}).Draw(s.rt, "product")))
+}
+
+func (s *shop) category() string {
+	return rapid.SampledFrom([]string{"k0", "k1", "new"}).Draw(s.rt, "category")
+}
+
+// mutation returns a random mutation. It can be executed several times.
+func (s *shop) mutation() func(context.Context, *dynamo.Store) error {
+	staff := change.Caller{ID: "sam", Name: "sam"}
+	sku, quantity := s.sku(), rapid.IntRange(0, 6).Draw(s.rt, "quantity")
+	id := rapid.SampledFrom(s.orders).Draw(s.rt, "order")
+	level := commerce.InventoryCount{SKU: sku, WarehouseID: rapid.SampledFrom([]commerce.WarehouseID{"w1", "w2"}).Draw(s.rt, "warehouse"), Quantity: quantity * 3}
+	status := rapid.SampledFrom([]commerce.Status{commerce.Confirmed, commerce.Shipped, commerce.Delivered, commerce.Cancelled}).Draw(s.rt, "status")
+	placed := commerce.OrderRequest{CustomerID: rapid.SampledFrom([]commerce.CustomerID{"c1", "c2"}).Draw(s.rt, "customer"), Lines: []commerce.OrderLine{{SKU: sku, Quantity: quantity + 1}}}
+	if other := s.sku(); other != sku {
+		placed.Lines = append(placed.Lines, commerce.OrderLine{SKU: other, Quantity: 1})
+	}
+	category := s.category()
+	return rapid.SampledFrom([]func(context.Context, *dynamo.Store) error{
+		func(ctx context.Context, store *dynamo.Store) error {
+			o, err := store.PlaceOrder(ctx, staff, placed)
+			if err == nil {
+				s.orders = append(s.orders, o.ID)
+			}
+			return err
+		},
+		func(ctx context.Context, store *dynamo.Store) error {
+			c := commerce.OrderStatusChange{OrderID: id, To: status, WithoutAddress: status == commerce.Shipped}
+			if status == commerce.Shipped {
+				c.WarehouseID = "w3"
+				if _, err := store.ChangeOrderStatus(ctx, staff, commerce.OrderStatusChange{OrderID: id, To: commerce.Confirmed}); err != nil && !commerce.IsUserError(err) {
+					return err
+				}
+			}
+			_, err := store.ChangeOrderStatus(ctx, staff, c)
+			return err
+		},
+		func(ctx context.Context, store *dynamo.Store) error {
+			_, err := store.SetOrderItem(ctx, staff, commerce.OrderItemChange{OrderID: id, SKU: sku, Quantity: quantity})
+			return err
+		},
+		func(ctx context.Context, store *dynamo.Store) error {
+			_, err := store.SetInventoryLevel(ctx, staff, level)
+			return err
+		},
+		func(ctx context.Context, store *dynamo.Store) error {
+			_, err := store.AdjustInventory(ctx, staff, commerce.InventoryAdjustment{SKU: sku, WarehouseID: level.WarehouseID, Delta: quantity - 4})
+			return err
+		},
+		func(ctx context.Context, store *dynamo.Store) error {
+			_, err := store.UpdateProduct(ctx, staff, commerce.ProductChange{SKU: sku, Category: &category})
+			return err
+		},
+		func(ctx context.Context, store *dynamo.Store) error {
+			_, err := store.CreateProduct(ctx, staff, commerce.Product{SKU: sku + "x", Name: "New", Category: category, UnitPrice: storetest.USD("0")})
+			return err
+		},
+		func(ctx context.Context, store *dynamo.Store) error {
+			_, err := store.AssignAccountRep(ctx, staff, commerce.AccountRepChange{CustomerID: placed.CustomerID, EmployeeID: commerce.EmployeeID(fmt.Sprintf("e%d", 1+quantity%2))})
+			return err
+		},
+	}).Draw(s.rt, "mutation")
+}
+
+// baseValues decodes the base records.
+func (s *shop) baseValues() (all []any) {
+	codec := model.Codec{Currency: "USD", Shards: 1}
+	orders, items := map[commerce.OrderID]*commerce.Order{}, map[commerce.OrderID][]commerce.LineItem{}
+	for _, rec := range s.All() {
+		r := model.Reader{Record: rec}
+		var err error
+		var base any
+		switch model.EntityOf(model.KeyOf(rec)).Name {
+		case model.EntityOrder.Name:
+			var o *commerce.Order
+			if o, err = codec.DecodeOrder(r); err == nil {
+				orders[o.ID] = o
+			}
+		case model.EntityOrderItem.Name:
+			var item *commerce.LineItem
+			if item, err = codec.DecodeOrderItem(r); err == nil {
+				items[item.OrderID] = append(items[item.OrderID], *item)
+			}
+		case model.EntityProduct.Name:
+			base, err = codec.DecodeProduct(r)
+		case model.EntityInventoryLevel.Name:
+			base, err = model.DecodeInventoryLevel(r)
+		}
+		if err != nil {
+			s.rt.Fatal(err)
+		}
+		if base != nil {
+			all = append(all, base)
+		}
+	}
+	for id, o := range orders {
+		o.Items = items[id]
+		all = append(all, o)
+	}
+	return all
+}
+
+// compare compares all stored derived numbers with those that the base values contribute.
+func (s *shop) compare() {
+	var totals derive.Totals
+	for _, base := range s.baseValues() {
+		totals.Add(base)
+	}
+	if err := totals.Err(); err != nil {
+		s.rt.Fatal(err)
+	}
+	type number struct {
+		key       model.Keys
+		attribute string
+	}
+	derived := map[number]string{}
+	for _, d := range totals.Deltas {
+		b := &model.KeyBuilder{Shards: 1}
+		for _, a := range d.Amounts {
+			derived[number{model.KeyOf(d.Record(b)), a.Attribute}] = a.Value.Trim(0).String()
+		}
+	}
+	for _, rec := range s.All() {
+		k := model.KeyOf(rec).Primary()
+		for _, sum := range derive.Sums() {
+			if model.EntityOf(k).Name != sum.Target.Name {
+				continue
+			}
+			for _, attribute := range sum.Attributes {
+				want, stored := cmp.Or(derived[number{k, attribute}], "0"), "0"
+				delete(derived, number{k, attribute})
+				if v := storetest.Record(rec).Number(attribute); v != nil {
+					stored = storetest.CanonicalNumber(rec[attribute])
+					if sum.Floor && v.Sign() < 0 {
+						s.rt.Errorf("%s of %s is %s, but its minimum is 0", attribute, k.Text(), stored)
+					}
+				}
+				if stored != storetest.CanonicalNumber(storetest.Num(want)) {
+					s.rt.Errorf("%s of %s is %s, but its base records contribute %s", attribute, k.Text(), stored, want)
+				}
+			}
+		}
+	}
+	for n, want := range derived {
+		if want != "0" {
+			s.rt.Errorf("%s of %s is missing, but its base records contribute %s", n.attribute, n.key.Text(), want)
+		}
+	}
+}
+
+// After random mutations, also contending ones, each declared number is what its base records
+// contribute. A new declaration needs no test of its own.
+func TestStoredNumbersEqualDerivedNumbers(t *testing.T) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		rapid.Check(t, func(rt *rapid.T) {
+			s := newShop(t, rt, db)
+			defer s.DeleteTable()
+			if _, err := s.Store.CheckRecords(t.Context(), check.Options{Repair: true, IndexLag: check.NoIndexLag}); err != nil { // count the open orders
+				rt.Fatal(err)
+			}
+			s.compare()
+			execute := func(store *dynamo.Store, mutation func(context.Context, *dynamo.Store) error) {
+				if err := mutation(t.Context(), store); err != nil && !commerce.IsUserError(err) {
+					rt.Error(err)
+				}
+			}
+			for range rapid.IntRange(1, 16).Draw(rt, "mutations") {
+				mutation := s.mutation()
+				contending := mutation // such as two orders for the same units
+				if rapid.Bool().Draw(rt, "other") {
+					contending = s.mutation()
+				}
+				if rapid.Bool().Draw(rt, "contended") {
+					compete := func() { execute(s.Store, contending) }
+					s.before.Store(&compete)
+				}
+				execute(s.contended, mutation)
+				s.before.Store(nil)
+			}
+			s.compare()
+			storetest.AssertConsistent(rt, db, s.Name, 1)
+		})
+	})
+}

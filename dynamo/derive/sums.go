@@ -1,0 +1,136 @@
+package derive
+
+import (
+	"github.com/govalues/decimal"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/model"
+)
+
+// Sum declares numbers in the records of one entity. Each number adds up what base values
+// contribute. Base values are orders with their line items, inventory levels and products.
+type Sum struct {
+	// Target is the entity whose records store the numbers.
+	Target *model.Entity
+	// Attributes are the names of the numbers.
+	Attributes []string
+	// Optional reports whether a stored record can lack the numbers. Mutations leave a missing number
+	// missing, and `ordergraph check -repair` adds it. Otherwise, a missing number counts as 0, and a
+	// mutation adds the record or the number.
+	Optional bool
+	// Floor reports whether no mutation makes the numbers negative.
+	Floor bool
+	// Max is the highest value to which mutations increase the numbers. 0 means no maximum.
+	Max int
+	// Revision is an attribute of the target that increases with every change of the numbers, or empty.
+	Revision string
+	// DeletedAtZero reports whether a mutation deletes the target instead of storing the number 0.
+	DeletedAtZero bool
+	// from contains the functions that compute what a base value contributes.
+	from []func(base any, add add)
+}
+
+// add adds an amount to the named attribute of a target. The target consists of the values for
+// the placeholders in its primary key.
+type add func(attribute string, amount decimal.Decimal, target ...string)
+
+// from makes a function for one type of base values accept all base values.
+func from[B any](of func(b *B, add add)) func(any, add) {
+	return func(base any, add add) {
+		if b, ok := base.(*B); ok && b != nil {
+			of(b, add)
+		}
+	}
+}
+
+// sums contains all declared sums. Do not modify it.
+var sums = []Sum{
+	{Target: &model.EntityOrderCounts, Attributes: statusNames(), from: []func(any, add){
+		from(func(o *commerce.Order, add add) {
+			add(o.Status.String(), number(1), model.OrderCountPart(o.ID))
+		}),
+	}},
+	{Target: &model.EntityRepOrders, Attributes: []string{model.AttrOrders}, from: []func(any, add){
+		from(func(o *commerce.Order, add add) {
+			if o.AccountRepID != "" {
+				add(model.AttrOrders, number(1), string(o.AccountRepID), model.RepOrderCountPart(o.ID))
+			}
+		}),
+	}},
+	{Target: &model.EntitySpending, Attributes: []string{model.AttrOrders, model.AttrSpent}, from: []func(any, add){
+		from(func(o *commerce.Order, add add) {
+			orders, spent := number(1), o.Total.Amount
+			if o.Status == commerce.Cancelled {
+				orders, spent = number(0), number(0)
+			}
+			target := []string{string(o.CustomerID), commerce.MonthOf(o.PlacedAt), string(o.Total.Currency)}
+			add(model.AttrOrders, orders, target...)
+			add(model.AttrSpent, spent, target...)
+		}),
+	}},
+	{Target: &model.EntityLastEvent, Attributes: []string{model.AttrOpenOrders, model.AttrReservedUnits}, from: []func(any, add){
+		from(func(o *commerce.Order, add add) {
+			if !o.Status.ReservesStock() {
+				return
+			}
+			add(model.AttrOpenOrders, number(1), string(o.CustomerID))
+			for _, item := range o.Items {
+				add(model.AttrReservedUnits, number(item.Quantity), string(o.CustomerID))
+			}
+		}),
+	}},
+	{Target: &model.EntityCustomer, Attributes: []string{model.AttrOrderCount}, Optional: true, from: []func(any, add){
+		from(func(o *commerce.Order, add add) {
+			add(model.AttrOrderCount, number(1), string(o.CustomerID))
+		}),
+	}},
+	{Target: &model.EntityProduct, Revision: model.AttrStockRevision, Attributes: []string{model.AttrOrderCount}, Optional: true, from: []func(any, add){
+		from(func(o *commerce.Order, add add) {
+			counted := map[commerce.SKU]bool{}
+			for _, item := range o.Items {
+				if !counted[item.SKU] {
+					add(model.AttrOrderCount, number(1), string(item.SKU))
+				}
+				counted[item.SKU] = true
+			}
+		}),
+	}},
+	{Target: &model.EntityProduct, Revision: model.AttrStockRevision, Attributes: []string{model.AttrTotalInventory}, Optional: true, Max: commerce.MaxTotalInventory, from: []func(any, add){
+		from(func(l *commerce.InventoryLevel, add add) {
+			add(model.AttrTotalInventory, number(l.Quantity), string(l.SKU))
+		}),
+	}},
+	{Target: &model.EntityProduct, Revision: model.AttrStockRevision, Attributes: []string{model.AttrAvailable}, Optional: true, Floor: true, from: []func(any, add){
+		from(func(l *commerce.InventoryLevel, add add) {
+			add(model.AttrAvailable, number(l.Quantity), string(l.SKU))
+		}),
+		from(func(o *commerce.Order, add add) {
+			if !o.Status.ReservesStock() {
+				return
+			}
+			for _, item := range o.Items {
+				add(model.AttrAvailable, number(-item.Quantity), string(item.SKU))
+			}
+		}),
+	}},
+	{Target: &model.EntityCategory, Revision: model.AttrVersion, DeletedAtZero: true, Attributes: []string{model.AttrProductCount}, from: []func(any, add){
+		from(func(p *commerce.Product, add add) {
+			if p.Category != "" {
+				add(model.AttrProductCount, number(1), p.Category)
+			}
+		}),
+	}},
+}
+
+func number(n int) decimal.Decimal { return decimal.MustNew(int64(n), 0) }
+
+func statusNames() []string {
+	var names []string
+	for _, s := range commerce.Statuses() {
+		names = append(names, s.String())
+	}
+	return names
+}
+
+// Sums returns all declared sums.
+func Sums() []Sum { return sums }
