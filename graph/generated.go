@@ -2261,7 +2261,7 @@ type Query {
     """
     email: String!
   ): Customer @access(permission: LIST_CUSTOMERS)
-    @reads(pattern: "AP26", byHand: "Two records are read, one after the other.")
+    @reads(pattern: "AP26")
     @reads(pattern: "AP6")
 
   """
@@ -3683,7 +3683,7 @@ type OrderUpdate @access(permission: READ_ORDER) {
   one GetItem. If ` + "`" + `timeline` + "`" + ` is selected, access pattern AP25: one Query.
   """
   order: Order
-    @reads(pattern: "AP1", byHand: "The change feed may deliver the order with the event.")
+    @reads(pattern: "AP1")
     @reads(pattern: "AP25", selecting: "timeline")
 }
 `, BuiltIn: false},

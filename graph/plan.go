@@ -279,16 +279,11 @@ func (p plan) planAfterRecord(ctx context.Context, record any, selections []*ope
 func (p plan) planRootFields(ctx context.Context, root *operation.SelectionSet) {
 	var (
 		referenced pendingRecords
-		emails     pendingKeys[string]
 		items      pendingKeys[model.OrderItemKey]
 	)
 	for _, f := range root.Reads {
 		switch {
 		case p.rootRecord(f, &referenced):
-		case f.Number == fieldQueryCustomerByEmail:
-			if email, err := commerce.EmailKey(argumentsOf[queryCustomerByEmailArguments](p, f).email); err == nil {
-				emails.add(email, f.Path, f.Records)
-			}
 		case f.Number == fieldQueryOrderItem:
 			if key, ok := argumentsOf[queryOrderItemArguments](p, f).key(); ok {
 				items.add(key, f.Path, f.Records)
@@ -309,7 +304,7 @@ func (p plan) planRootFields(ctx context.Context, root *operation.SelectionSet) 
 	p.planCollections(ctx, &referenced)
 	p.planItemsByID(ctx, &items, &referenced)
 	p.planReferences(ctx, &referenced)
-	p.planCustomersByEmail(ctx, &emails)
+	p.planCustomersByEmail(ctx, &referenced.customerIDs)
 	p.rootLists(ctx, root)
 }
 

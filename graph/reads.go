@@ -88,16 +88,14 @@ func reference[ID ~string, T any](ctx context.Context, p *model.LookupPattern[ID
 	return record(ctx, p, id)
 }
 
-func (r *Resolver) customerByEmail(ctx context.Context, email string) (*commerce.Customer, error) {
-	address, err := commerce.EmailKey(email)
+// recordByReference returns the record whose ID another record contains, such as the record that
+// reserves an email address. If one of them does not exist, recordByReference returns nil.
+func recordByReference[K comparable, ID ~string, T any](ctx context.Context, by *model.LookupPattern[K, ID], p *model.LookupPattern[ID, *T], key K) (*T, error) {
+	id, err := loaders.RecordLoader(loadersOf(ctx), by).Load(ctx, key)
 	if err != nil {
-		return nil, nil // no customer can have this address
+		return nullIfNotFound[T](nil, err)
 	}
-	id, err := loaders.RecordLoader(loadersOf(ctx), model.EmailClaim).Load(ctx, address)
-	if err != nil {
-		return nullIfNotFound[commerce.Customer](nil, err)
-	}
-	return record(ctx, model.CustomerByID, id)
+	return record(ctx, p, id)
 }
 
 func (r *Resolver) orderItem(ctx context.Context, a queryOrderItemArguments) (*commerce.LineItem, error) {

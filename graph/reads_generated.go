@@ -445,6 +445,21 @@ func orderItemReference(key model.OrderItemKey, f *operation.Field, to *pendingR
 
 const fieldOrderUpdateOrder = 4
 
+func (r *orderUpdateResolver) Order(ctx context.Context, obj *feed.OrderChange) (*commerce.Order, error) {
+	if obj.Order != nil {
+		return obj.Order, nil
+	}
+	return reference(ctx, model.OrderByID, obj.OrderID)
+}
+
+// orderUpdateReference adds the key of the record that a field refers to.
+func orderUpdateReference(record *feed.OrderChange, f *operation.Field, to *pendingRecords) {
+	switch f.Number {
+	case fieldOrderUpdateOrder:
+		addReference(to.order(f.Records), f, record.OrderID)
+	}
+}
+
 // list adds the arguments to a request. Cursors are valid only for the same arguments,
 // except the arguments that choose the page.
 func (a *productInventoryArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
@@ -555,6 +570,12 @@ func productReference(record *commerce.Product, f *operation.Field, to *pendingR
 // key converts the arguments to the key of a record. It returns false if an ID is malformed.
 func (a *queryCustomerArguments) key() (key commerce.CustomerID, ok bool) {
 	return lookupID[commerce.CustomerID](a.id)
+}
+
+// key converts the arguments to the key of a record. It returns false if an ID is malformed.
+func (a *queryCustomerByEmailArguments) key() (key string, ok bool) {
+	key, err := commerce.EmailKey(a.email)
+	return key, err == nil
 }
 
 // list adds the arguments to a request. Cursors are valid only for the same arguments,
@@ -706,6 +727,14 @@ func (r *queryResolver) Customer(ctx context.Context, id string) (*commerce.Cust
 }
 
 const fieldQueryCustomerByEmail = 3
+
+func (r *queryResolver) CustomerByEmail(ctx context.Context, email string) (*commerce.Customer, error) {
+	key, ok := (&queryCustomerByEmailArguments{email}).key()
+	if !ok {
+		return nil, nil
+	}
+	return recordByReference(ctx, model.EmailClaim, model.CustomerByID, key)
+}
 
 const fieldQueryCustomers = 4
 
@@ -933,6 +962,10 @@ func (p plan) rootRecord(f *operation.Field, to *pendingRecords) bool {
 		if key, ok := argumentsOf[queryCustomerArguments](p, f).key(); ok {
 			to.customer(f.Records).add(key, f.Path, f.Records)
 		}
+	case fieldQueryCustomerByEmail:
+		if key, ok := argumentsOf[queryCustomerByEmailArguments](p, f).key(); ok {
+			to.customerByEmail(f.Records).add(key, f.Path, f.Records)
+		}
 	case fieldQueryOrder:
 		if key, ok := argumentsOf[queryOrderArguments](p, f).key(); ok {
 			to.order(f.Records).add(key, f.Path, f.Records)
@@ -968,6 +1001,7 @@ func (p plan) rootRecord(f *operation.Field, to *pendingRecords) bool {
 // are in separate lists.
 type pendingRecords struct {
 	customers          pendingKeys[commerce.CustomerID]
+	customerIDs        pendingKeys[string]
 	orders             pendingKeys[commerce.OrderID]
 	orderCollections   pendingKeys[commerce.OrderID]
 	products           pendingKeys[commerce.SKU]
@@ -980,6 +1014,11 @@ type pendingRecords struct {
 // customer returns the list to which the key of a record with these selections must be added.
 func (r *pendingRecords) customer(selections []*operation.SelectionSet) *pendingKeys[commerce.CustomerID] {
 	return &r.customers
+}
+
+// customerByEmail returns the list to which the key of a record with these selections must be added.
+func (r *pendingRecords) customerByEmail(selections []*operation.SelectionSet) *pendingKeys[string] {
+	return &r.customerIDs
 }
 
 // order returns the list to which the key of a record with these selections must be added.

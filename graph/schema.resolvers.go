@@ -67,10 +67,6 @@ func (r *viewerResolver) Permissions(_ context.Context, obj *commerce.Principal)
 	return r.access.Policy.Permissions(*obj), nil
 }
 
-func (r *queryResolver) CustomerByEmail(ctx context.Context, email string) (*commerce.Customer, error) {
-	return r.customerByEmail(ctx, email)
-}
-
 func (r *queryResolver) Quote(ctx context.Context, in input.QuoteInput) (*commerce.Quote, error) {
 	return in.Quote(ctx, loadersOf(ctx).Quote)
 }

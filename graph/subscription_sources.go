@@ -97,14 +97,6 @@ func parseEventID(after *string) (commerce.EventID, error) {
 	return id, nil
 }
 
-// updatedOrder returns the order in a change. If there is none, it reads the current order.
-func updatedOrder(ctx context.Context, change *feed.OrderChange) (*commerce.Order, error) {
-	if change.Order != nil {
-		return change.Order, nil
-	}
-	return nullIfNotFound(loadersOf(ctx).Order(ctx, change.OrderID))
-}
-
 // resumeID returns the ID of a change's event, so that a new subscription can start after this
 // event. If the event has no position, resumeID returns nil.
 func resumeID(change *feed.OrderChange) *string { return scalar.OrNull(string(change.Position)) }
@@ -126,7 +118,7 @@ func (p plan) planEvent(ctx context.Context, root *operation.SelectionSet, chang
 				case change.Order != nil:
 					orders = append(orders, planTarget[*commerce.Order]{change.Order, part.Records})
 				default:
-					referenced.order(part.Records).add(change.OrderID, part.Path, part.Records)
+					orderUpdateReference(change, part, &referenced)
 				}
 			}
 		}

@@ -11,10 +11,6 @@ func (r *orderUpdateResolver) ID(ctx context.Context, obj *feed.OrderChange) (*s
 	return resumeID(obj), nil
 }
 
-func (r *orderUpdateResolver) Order(ctx context.Context, obj *feed.OrderChange) (*commerce.Order, error) {
-	return updatedOrder(ctx, obj)
-}
-
 func (r *subscriptionResolver) OrderStatusChanged(ctx context.Context, status *commerce.Status) (<-chan *feed.OrderChange, error) {
 	return r.orderStatusChanged(ctx, status)
 }

@@ -259,6 +259,11 @@ return key, false
 		return
 	}
 	a := f.Args[0]
+	if namedType(key) == nil {
+		g.addImport(commerceImport, "commerce")
+		g.line("key, err := commerce.%sKey(a.%s)\nreturn key, err == nil\n}", templates.UcFirst(a.Name), a.VarName)
+		return
+	}
 	g.line("return lookupID[%s](a.%s)\n}", name, a.VarName)
 }
 
@@ -550,10 +555,20 @@ to.%s.add(record.%s, f.Path, nil)
 }`, fieldNumber(o.Name, f.Name), r.pluralRecordName(), fieldOfType(parentType, r.key, ""))
 			continue
 		}
-		g.line(`case %s:
-addReference(&to.%s, f, %s.%s)`, fieldNumber(o.Name, f.Name), r.pluralRecordName(), parameter, fieldOfType(parentType, r.key, r.by))
+		list, key := "&to."+r.pluralRecordName(), parameter+"."+fieldOfType(parentType, r.key, r.by)
+		if slices.ContainsFunc(f.reads, func(r readsDirective) bool { return r.selecting != "" }) {
+			list = "to." + lcFirst(f.TypeReference.Definition.Name) + "(f.Records)"
+		}
+		g.line("case %s:\naddReference(%s, f, %s)", fieldNumber(o.Name, f.Name), list, key)
 	}
 	g.line("}\n}")
+}
+
+// parentContains reports whether the parent's struct has a field that can contain the value of f.
+func parentContains(f plannedField) bool {
+	value, _, _ := types.LookupFieldOrMethod(f.Object.Reference(), true, nil, f.GoFieldName)
+	field, ok := value.(*types.Var)
+	return ok && sameType(field.Type(), f.TypeReference.GO)
 }
 
 // writeResolver writes the resolver of a field. The resolver returns the value that the query plan
@@ -621,13 +636,20 @@ return nil, err
 return batch(ctx, model.%s, keys)
 }`, arguments, r.name)
 	case f.Object.Root:
+		read := fmt.Sprintf("record(ctx, model.%s, key)", r.name)
+		if len(f.reads) > 1 && f.reads[1].key != nil {
+			read = fmt.Sprintf("recordByReference(ctx, model.%s, model.%s, key)", r.name, f.reads[1].name)
+		}
 		g.line(`key, ok := %s.key()
 if !ok {
 return nil, nil
 }
-return record(ctx, model.%s, key)
-}`, arguments, r.name)
+return %s
+}`, arguments, read)
 	default:
+		if parentContains(f) {
+			g.line("if obj.%[1]s != nil {\nreturn obj.%[1]s, nil\n}", f.GoFieldName)
+		}
 		g.line(`return reference(ctx, model.%s, obj.%s)
 }`, r.name, fieldOfType(f.Object.Reference(), r.key, r.by))
 	}
@@ -658,7 +680,7 @@ func (g *generator) writeArgumentConversion(f *codegen.Field) {
 		g.writeListArguments(f, all)
 	case isBatch(f):
 		g.writeBatchArguments(f, all[0].key)
-	case (f.Object.Root || len(f.Args) > 0) && all[0].key != nil && namedType(all[0].key) != nil && g.typeName(f.Args[0].TypeReference.GO) == "string":
+	case (f.Object.Root || len(f.Args) > 0) && all[0].key != nil && g.typeName(f.Args[0].TypeReference.GO) == "string":
 		g.writeKeyArguments(f, all[0].key)
 	}
 }
