@@ -32,6 +32,9 @@ func ParseDateTime(s string) (time.Time, error) {
 	if err != nil || strings.Contains(s, ",") || upper[len("2026-02-01T09")] != ':' {
 		return time.Time{}, NewInvalidError("is %q: use a time of the form 2026-02-01T09:30:00Z", excerpt(s))
 	}
+	if t.IsZero() {
+		t = t.Add(1) // in a TimeRange, the zero time would mean that no time is set
+	}
 	return t.UTC(), nil
 }
 

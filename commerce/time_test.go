@@ -34,6 +34,12 @@ func TestParseDateTime(t *testing.T) {
 			t.Errorf("ParseDateTime(%q) = %v, %v", s, at, err)
 		}
 	}
+	// The zero time would mean that a TimeRange has no start or no end.
+	for _, s := range []string{"0001-01-01T00:00:00Z", "0001-01-01T01:00:00+01:00"} {
+		if at, err := commerce.ParseDateTime(s); err != nil || at.IsZero() {
+			t.Errorf("ParseDateTime(%q) = %v, %v", s, at, err)
+		}
+	}
 	for _, s := range []string{"", "2026-02-01", "2026-02-01T10:00:00,5Z", "2026-02-01 10:00:00Z", "2026-02-01T1:00:00Z", "2026-02-01T10:00:00", "2026-02-01T10:00:00+24:00", "2026-02-01T24:00:00Z", "2026-02-30T10:00:00Z"} {
 		_, err := commerce.ParseDateTime(s)
 		checkInvalidError(t, err, "2026-02-01T09:30:00Z")

@@ -243,6 +243,10 @@ func TestNullEndsOfRanges(t *testing.T) {
 	if want := `{"employees":{"nodes":[{"id":"emp_005"}]}}`; string(got.Data) != want {
 		t.Errorf("a range without an end returns %s %+v, want %s", got.Data, got.Errors, want)
 	}
+	got = api.ask(t, `{ orders(placed: {to: "0001-01-01T00:00:00Z"}) { nodes { id } } }`, nil)
+	if want := `{"orders":{"nodes":[]}}`; string(got.Data) != want {
+		t.Errorf("a range that ends with the first year returns %s %+v, want %s", got.Data, got.Errors, want)
+	}
 }
 
 // A null variable for a required value is rejected before anything is read.
