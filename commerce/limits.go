@@ -1,6 +1,10 @@
 package commerce
 
-import "github.com/govalues/decimal"
+import (
+	"math"
+
+	"github.com/govalues/decimal"
+)
 
 // Limits for the values that callers can write.
 const (
@@ -131,11 +135,22 @@ type Reservation struct{ OpenOrders, Units int }
 // that does not increase a number is always allowed. path is the path of the input that causes the
 // change.
 func (l ReservationLimits) Check(current, more Reservation, path []string) error {
-	if would := current.OpenOrders + more.OpenOrders; more.OpenOrders > 0 && l.OpenOrders > 0 && would > l.OpenOrders {
+	if would, exceeded := exceeds(current.OpenOrders, more.OpenOrders, l.OpenOrders); exceeded {
 		return NewReservationLimit(path, "open orders", would, l.OpenOrders)
 	}
-	if would := current.Units + more.Units; more.Units > 0 && l.Units > 0 && would > l.Units {
+	if would, exceeded := exceeds(current.Units, more.Units, l.Units); exceeded {
 		return NewReservationLimit(path, "reserved units", would, l.Units)
 	}
 	return nil
+}
+
+// exceeds returns the sum of current and more, and whether it exceeds limit. If more is not positive
+// or limit is 0, it does not. Other software may have stored a current number that is so large that
+// the sum would overflow.
+func exceeds(current, more, limit int) (would int, exceeded bool) {
+	if more <= 0 || limit == 0 {
+		return 0, false
+	}
+	would = min(current, math.MaxInt-more) + more
+	return would, would > limit
 }

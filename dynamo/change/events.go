@@ -53,8 +53,8 @@ func (c *change) writeLastEvent(last model.Record, first bool, more commerce.Res
 		name         string
 		delta, limit int
 	}{{model.AttrOpenOrders, more.OpenOrders, limits.OpenOrders}, {model.AttrReservedUnits, more.Units, limits.Units}} {
-		if sum.delta == 0 || known[sum.name] != nil && !table.RecordHasNumber(known, sum.name) {
-			continue // if other software has stored a text, keep it
+		if _, readable := storedSum(known, sum.name); sum.delta == 0 || !readable {
+			continue // if other software has stored a text or a fraction, keep it
 		}
 		deltas[sum.name] = model.Num(sum.delta)
 		countable := table.AttributeIsNumber(sum.name)
@@ -92,8 +92,18 @@ func (c *change) reservationLimits() commerce.ReservationLimits {
 // It returns commerce.ReservationLimit.
 func (c *change) checkReservation(id commerce.CustomerID, deltas []derive.Delta, path ...string) error {
 	last, _ := c.knownRecord(model.LastEvent.Key(c.oldKeyBuilder(), id))
+	openOrders, _ := storedSum(last, model.AttrOpenOrders)
+	units, _ := storedSum(last, model.AttrReservedUnits)
+	return c.reservationLimits().Check(commerce.Reservation{OpenOrders: openOrders, Units: units}, reservationChange(deltas), path)
+}
+
+// storedSum returns a sum in the record of a customer's last event. If the sum is missing, it returns
+// 0. If other software has stored a value that is no whole number, it returns 0 and false. Such a sum
+// has no limit, and writeLastEvent keeps it.
+func storedSum(last model.Record, name string) (sum int, readable bool) {
 	r := model.Reader{Record: last}
-	return c.reservationLimits().Check(commerce.Reservation{OpenOrders: r.Number(model.AttrOpenOrders), Units: r.Number(model.AttrReservedUnits)}, reservationChange(deltas), path)
+	sum = r.Number(name)
+	return sum, r.Err() == nil
 }
 
 // lastEventCondition returns the condition that a customer's new last event has a higher ID than all

@@ -150,6 +150,38 @@ func TestReservedUnitsAreLimited(t *testing.T) {
 	})
 }
 
+// Other software has stored an impossible sum. A sum above the limit still limits the customer. A sum
+// that is no whole number does not. Both must not block mutations.
+func TestImpossibleSums(t *testing.T) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newReservationFixture(t, db, commerce.ReservationLimits{OpenOrders: 10, Units: 10})
+		o, err := s.place(staff, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw := storetest.RawTable{T: t, DB: db, Name: storetest.StoreTableName(t, s.Store), Store: s.Store}
+		for _, sum := range []struct {
+			stored  string
+			limited bool
+		}{{"9223372036854775807", true}, {"9223372036854775808", false}, {"1E37", false}, {"9.5", false}, {"1.5", false}, {"-9223372036854775808", false}} {
+			for _, name := range []string{"openOrders", "reservedUnits"} {
+				raw.Set("CUSTOMER#ann", "LAST_EVENT", storetest.Item{"openOrders": storetest.Num("1"), "reservedUnits": storetest.Num("1")})
+				raw.Set("CUSTOMER#ann", "LAST_EVENT", storetest.Item{name: storetest.Num(sum.stored)})
+				if _, err := s.place(ann, 2); s.limited(err) != sum.limited {
+					t.Errorf("%s is %s: %v", name, sum.stored, err)
+				}
+				raw.Set("CUSTOMER#ann", "LAST_EVENT", storetest.Item{"openOrders": storetest.Num("1"), name: storetest.Num(sum.stored)})
+				if err := s.setUnits(o, 3); s.limited(err) != (sum.limited && name == "reservedUnits") {
+					t.Errorf("%s is %s: setOrderItem: %v", name, sum.stored, err)
+				}
+				if err := s.setUnits(o, 1); err != nil {
+					t.Errorf("%s is %s: fewer units: %v", name, sum.stored, err)
+				}
+			}
+		}
+	})
+}
+
 // Many concurrent orders together do not exceed the limits.
 func TestConcurrentOrdersStayWithinTheLimits(t *testing.T) {
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
