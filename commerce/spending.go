@@ -40,17 +40,6 @@ func (o Order) Spending() Spending {
 // MonthOf returns the month of a time in UTC, such as "2026-04".
 func MonthOf(t time.Time) string { return t.UTC().Format("2006-01") }
 
-// Minus returns s minus another entry of the same month and currency.
-//
-// Minus returns an error if the difference has more than 19 digits.
-func (s Spending) Minus(other Spending) (Spending, error) {
-	other.Total.Amount = other.Total.Amount.Neg()
-	var err error
-	s.Total, err = s.Total.Plus(other.Total)
-	s.Orders -= other.Orders
-	return s, err
-}
-
 // Spendings is the spending of one customer, by month and currency.
 type Spendings map[SpendingKey]Spending
 

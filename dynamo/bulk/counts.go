@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/derive"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
@@ -176,14 +177,19 @@ func (l *orderCounter) add(ctx context.Context, dataset commerce.Dataset) error 
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	totals := derive.Totals{Only: []*model.Entity{&model.EntityOrderCounts}}
 	for i, o := range dataset.Orders {
-		part := model.OrderCountPart(o.ID)
-		counts := l.counts[part]
-		counts[o.Status]++
+		totals.Add(&o.Order)
 		if status, err := commerce.ParseStatus(existing[i].Text("status")); err == nil {
-			counts[status]--
+			totals.Subtract(&commerce.Order{ID: o.ID, Status: status})
 		}
-		l.counts[part] = counts
+	}
+	for _, d := range totals.Deltas {
+		counts := l.counts[d.Value(0)]
+		for _, s := range commerce.Statuses() {
+			counts[s] += d.Int(s.String())
+		}
+		l.counts[d.Value(0)] = counts
 	}
 	return nil
 }

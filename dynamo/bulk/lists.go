@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/derive"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
@@ -92,22 +93,29 @@ func (l *productRepCounter) addOrders(ctx context.Context, orders []commerce.Ord
 		return err
 	}
 	for i, o := range orders {
-		was := commerce.EmployeeID(model.FirstPlaceholderValue(model.EntityCustomerOrder.IndexPK, model.TextOf(had[copies[i]], model.AttrIndexPK)))
-		for rep, by := range map[commerce.EmployeeID]int{was: -1, o.AccountRepID: 1} {
-			if rep == "" || was == o.AccountRepID {
-				continue
-			}
-			of, err := l.repCount(ctx, rep)
-			if err != nil {
-				return err
-			}
-			of.more[model.RepOrderCountPart(o.ID)] += by
-		}
+		before := commerce.Order{ID: o.ID, AccountRepID: commerce.EmployeeID(model.FirstPlaceholderValue(model.EntityCustomerOrder.IndexPK, model.TextOf(had[copies[i]], model.AttrIndexPK)))}
 		for _, line := range o.Lines {
-			if had[items[0]] == nil {
-				l.products[line.SKU].orders++
+			if had[items[0]] != nil {
+				before.Items = append(before.Items, line)
 			}
 			items = items[1:]
+		}
+		o.Items = o.Lines
+		deltas, err := derive.Deltas(derive.Change{Before: &before, After: &o.Order})
+		if err != nil {
+			return err
+		}
+		for _, d := range deltas {
+			switch d.Entity.Name {
+			case model.EntityProduct.Name:
+				l.products[commerce.SKU(d.Value(0))].orders += d.Int(model.AttrOrderCount)
+			case model.EntityRepOrders.Name:
+				rep, err := l.repCount(ctx, commerce.EmployeeID(d.Value(0)))
+				if err != nil {
+					return err
+				}
+				rep.more[d.Value(1)] += d.Int(model.AttrOrders)
+			}
 		}
 	}
 	return nil

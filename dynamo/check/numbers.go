@@ -55,7 +55,7 @@ func (n *numbers) add(base any) {
 	derive.Contributions(base, func(target derive.Target, a derive.Amount) {
 		switch target.Entity.Name {
 		case model.EntityProduct.Name, model.EntityRepOrders.Name, model.EntityCategory.Name:
-			n.update(number{target.Entity, a.Attribute, target.First()}, func(c *comparison) { c.derived += a.Int() })
+			n.update(number{target.Entity, a.Attribute, target.Value(0)}, func(c *comparison) { c.derived += a.Int() })
 		}
 	})
 }

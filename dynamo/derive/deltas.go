@@ -29,8 +29,8 @@ func (t Target) Record(b *model.KeyBuilder) model.Record {
 	return b.IdentifyingRecord(t.Entity, t.values[:]...)
 }
 
-// First returns the value of the first placeholder in the primary key of the target.
-func (t Target) First() string { return t.values[0] }
+// Value returns the value of the placeholder number i in the primary key of the target.
+func (t Target) Value(i int) string { return t.values[i] }
 
 // Delta is the change of the derived numbers in one record.
 type Delta struct {
