@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -67,7 +68,7 @@ func checkContentHeaders(h http.Header) *refusal {
 		return newRefusal(http.StatusUnsupportedMediaType, errcode.UnsupportedMediaType, "the request has no Content-Type: send application/json")
 	case !isJSONContentType(h.Get("Content-Type")) || len(h.Values("Content-Type")) > 1:
 		return newRefusal(http.StatusUnsupportedMediaType, errcode.UnsupportedMediaType, "the body's Content-Type is not supported: send application/json in UTF-8")
-	case h.Get("Content-Encoding") != "" && !strings.EqualFold(h.Get("Content-Encoding"), "identity"):
+	case slices.ContainsFunc(h.Values("Content-Encoding"), func(coding string) bool { return coding != "" && !strings.EqualFold(coding, "identity") }):
 		// Compressed bodies are not supported, because a few compressed bytes could expand to gigabytes.
 		return newRefusal(http.StatusUnsupportedMediaType, errcode.UnsupportedMediaType, "the body is compressed: send it without Content-Encoding")
 	}

@@ -75,6 +75,7 @@ func TestUnfinishedBodiesAreAnswered(t *testing.T) {
 		"another method":     {open, "PUT /graphql", "Content-Type: application/json\r\n", 405},
 		"another type":       {open, "POST /graphql", "Content-Type: text/plain\r\n", 415},
 		"a compressed body":  {open, "POST /graphql", "Content-Type: application/json\r\nContent-Encoding: gzip\r\n", 415},
+		"two encodings":      {open, "POST /graphql", "Content-Type: application/json\r\nContent-Encoding: identity\r\nContent-Encoding: gzip\r\n", 415},
 		"not acceptable":     {open, "POST /graphql", "Content-Type: application/json\r\nAccept: text/html\r\n", 406},
 		"another host":       {open, "POST /graphql", "Content-Type: application/json\r\nHost: evil.example\r\n", 421},
 		"a preflight":        {open, "OPTIONS /graphql", "", 204},
