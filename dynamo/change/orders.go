@@ -141,13 +141,17 @@ func (c *change) allItems(ctx context.Context, o *commerce.Order) ([]commerce.Li
 	if err != nil {
 		return nil, err
 	}
-	items := make([]commerce.LineItem, len(records))
-	for i, r := range records {
+	items := make([]commerce.LineItem, 0, len(records))
+	for _, r := range records {
+		// Other software may have written a record such as ITEM#mug#1, which is no line item.
+		if model.EntityOf(model.Keys{PK: r.Text(model.AttrPK), SK: r.Text(model.AttrSK)}) == nil {
+			continue
+		}
 		item, err := c.table.DecodeOrderItem(r)
 		if err != nil {
 			return nil, err
 		}
-		items[i] = *item
+		items = append(items, *item)
 	}
 	if len(items) > table.MaxTransactionActions {
 		return nil, commerce.NewTooManyLinesOver(commerce.FieldPath("orderId"), table.MaxTransactionActions, commerce.MaxLines)

@@ -281,3 +281,40 @@ func TestRecreatedProductIsRecounted(t *testing.T) {
 		}
 	})
 }
+
+// Records whose sort keys only begin like those of an order, a line item and an inventory level are
+// none, so neither a check nor a mutation counts them. Such a record must not change what a customer
+// has spent, or the available stock.
+func TestRecordsWithTheKeyPrefixOfAList(t *testing.T) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		r := newReservingCustomer(t, db, 30)
+		orders, err := dynamo.ReadPage(t.Context(), r.Store, model.CustomerOrders, dynamo.ListRequest{PartitionValue: "c0", Page: dynamo.PageRequest{Limit: 1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := orders.Items[0].ID
+		for _, k := range [][2]string{{c0Partition, "ORDER#" + string(id)}, {"ORDER#" + string(id), "ITEM#p1"}, {"PRODUCT#p1", "WAREHOUSE#w0"}} {
+			rec := r.Get(k[0], k[1])
+			rec["sk"] = storetest.Str(k[1] + "#1")
+			delete(rec, "gsi1pk")
+			delete(rec, "gsi1sk")
+			r.Put(rec)
+		}
+		r.Set(c0Partition, "#METADATA", storetest.Item{"orderCount": storetest.Num("7")})
+		drifts, summary := r.Check(check.Options{Repair: true})
+		if got := storetest.FormatDriftCounts(drifts); got != "order-count 1" || summary.UnrepairedCount() > 0 {
+			t.Errorf("a repair finds %q: %+v, want only the wrong order count", got, summary)
+		}
+		expectReservation(t, r, 1, 60)
+		if n := storetest.Record(r.Get(c0Partition, "#METADATA")).Int("orderCount"); n != 1 {
+			t.Errorf("the order count is %d, want 1", n)
+		}
+		if _, err := r.Store.ChangeOrderStatus(t.Context(), change.Caller{Name: "tester"}, commerce.OrderStatusChange{OrderID: id, To: commerce.Cancelled}); err != nil {
+			t.Fatal(err)
+		}
+		if n := storetest.Record(r.Get("PRODUCT#p1", "#METADATA")).Int("available"); n != 100 {
+			t.Errorf("after the cancellation, %d units are available, want 100", n)
+		}
+		r.CheckClean()
+	})
+}

@@ -3,6 +3,7 @@ package repair
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -120,7 +121,8 @@ func (client *Client) Query(ctx context.Context, p *model.AccessPattern, partiti
 	return client.QueryRange(ctx, p, partition, prefix, model.Range{}, selection, yield)
 }
 
-// QueryRange is like Query, but reads only records with a sort key in the range b.
+// QueryRange is like Query, but reads only records with a sort key in the range b. The items that it
+// yields all match an entity of the model.
 //
 // Errors: the error that yield returns, or an error from table.WrapError.
 func (client *Client) QueryRange(ctx context.Context, p *model.AccessPattern, partition, prefix string, b model.Range, selection types.Select, yield func(*dynamodb.QueryOutput) error) error {
@@ -142,6 +144,9 @@ func (client *Client) QueryRange(ctx context.Context, p *model.AccessPattern, pa
 		} else {
 			client.count()
 		}
+		// Other software may have written a record whose sort key only begins like those of the list, such
+		// as ITEM#mug#1. Scans and item collections skip it, so a list must not count it.
+		out.Items = slices.DeleteFunc(out.Items, func(rec map[string]types.AttributeValue) bool { return model.EntityOf(model.KeyOf(rec)) == nil })
 		if err := yield(out); err != nil {
 			return err
 		}
