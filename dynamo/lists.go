@@ -101,7 +101,8 @@ func (s StatusSet) statuses() []commerce.Status {
 }
 
 // ReadPage returns one page of a list. An empty list is not an error. The page leaves out records
-// that cannot be decoded (see Page.Malformed).
+// that cannot be decoded (see Page.Malformed), and records of other software that are not in the
+// list, although their keys begin like the list's keys.
 //
 // Errors: commerce.InvalidError (a value is not valid in a key),
 // table.ErrUnavailable, table.ErrNoTable and table.ErrAccessDenied.
@@ -122,17 +123,31 @@ func ReadPage[V any](ctx context.Context, s *Store, p *model.ListPattern[V], r L
 	}
 	items := make([]V, len(rows))
 	positions := make([]string, len(rows))
-	malformed := map[string]error{}
+	var leftOut []error
 	for i, row := range rows {
 		positions[i] = row.position
-		switch items[i], err = p.Decode(&s.table.Codec, row.record); {
-		case errors.Is(err, model.ErrCorrupt):
-			malformed[row.position] = err
+		if items[i], err = p.Decode(&s.table.Codec, row.record); !l.pattern.Matches(row.record) {
+			err = errNotInList
+		}
+		switch {
+		case errors.Is(err, model.ErrCorrupt), errors.Is(err, errNotInList):
+			if leftOut == nil {
+				leftOut = make([]error, len(rows))
+			}
+			leftOut[i] = err
 		case err != nil:
 			return Page[V]{}, err
 		}
 	}
-	return newPage(r.Page, items, positions).without(malformed), nil
+	page := newPage(r.Page, items, positions)
+	if leftOut == nil {
+		return page, nil
+	}
+	leftOut = leftOut[:len(page.Items)]
+	if r.Page.FromEnd {
+		slices.Reverse(leftOut)
+	}
+	return page.without(leftOut), nil
 }
 
 // newListQuery determines which partitions and which range of sort keys must be read for a list

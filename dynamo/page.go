@@ -1,6 +1,7 @@
 package dynamo
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/ordergraph/ordergraph/dynamo/model"
@@ -42,8 +43,9 @@ type Page[T any] struct {
 	// position After. Otherwise, PageRequest.DetectMore can make one of them exact.
 	HasNext, HasPrevious bool
 	// Malformed contains an error for each record that the page leaves out, because the record cannot
-	// be decoded. The errors wrap model.ErrCorrupt. If there are any, Start and End are the positions
-	// of the first and last record of the complete page, so that paging continues after these records.
+	// be decoded. The errors wrap model.ErrCorrupt. If the page leaves out a record, Start and End are
+	// the positions of the first and last record of the complete page, so that paging continues after
+	// the records that are left out. Otherwise, they are empty.
 	Malformed  []error
 	Start, End string
 	// position returns the position of an item. It is set only if Positions is nil.
@@ -79,18 +81,20 @@ func newPage[T any](page PageRequest, items []T, positions []string) Page[T] {
 	return s
 }
 
-// without removes the records at the given positions, which cannot be decoded, from the page.
-func (s Page[T]) without(malformed map[string]error) Page[T] {
-	if len(malformed) == 0 {
-		return s
-	}
+// errNotInList means that other software wrote a record, so it is not in the list that a Query reads.
+var errNotInList = errors.New("the record is not in the list")
+
+// without removes records from a page that is not empty. reasons contains the reason for each record,
+// or nil for a record that stays.
+func (s Page[T]) without(reasons []error) Page[T] {
 	kept := Page[T]{Start: s.Positions[0], End: s.Positions[len(s.Positions)-1], HasNext: s.HasNext, HasPrevious: s.HasPrevious, Items: []T{}}
-	for i, position := range s.Positions {
-		if err := malformed[position]; err != nil {
+	for i, err := range reasons {
+		switch {
+		case err == nil:
+			kept.Items, kept.Positions = append(kept.Items, s.Items[i]), append(kept.Positions, s.Positions[i])
+		case !errors.Is(err, errNotInList):
 			kept.Malformed = append(kept.Malformed, err)
-			continue
 		}
-		kept.Items, kept.Positions = append(kept.Items, s.Items[i]), append(kept.Positions, position)
 	}
 	return kept
 }

@@ -282,9 +282,9 @@ func TestRecreatedProductIsRecounted(t *testing.T) {
 	})
 }
 
-// Records whose sort keys only begin like those of an order, a line item and an inventory level are
-// none, so neither a check nor a mutation counts them. Such a record must not change what a customer
-// has spent, or the available stock.
+// A record whose sort key only begins like the key of an order, a line item or an inventory level is
+// none, so neither a check nor a mutation counts it. It must not change what a customer has spent, or
+// the available stock.
 func TestRecordsWithTheKeyPrefixOfAList(t *testing.T) {
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := newReservingCustomer(t, db, 30)

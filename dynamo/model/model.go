@@ -58,8 +58,16 @@ func (t KeyTemplate) Build(values ...string) (string, error) {
 
 // Values is the inverse of Build. It returns the values that the placeholders have in key. If key
 // does not match the template, it returns false.
-func (t KeyTemplate) Values(key string) ([]string, bool) {
-	var values []string
+func (t KeyTemplate) Values(key string) ([]string, bool) { return t.appendValues(nil, key) }
+
+// Matches reports whether Build can return key.
+func (t KeyTemplate) Matches(key string) bool {
+	var buffer [4]string // large enough for every template, so this allocates nothing
+	_, ok := t.appendValues(buffer[:0], key)
+	return ok
+}
+
+func (t KeyTemplate) appendValues(values []string, key string) ([]string, bool) {
 	rest := string(t)
 	for {
 		literal, more, found := strings.Cut(rest, "{")

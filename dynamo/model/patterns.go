@@ -44,6 +44,14 @@ type AccessPattern struct {
 	Owner commerce.Permission
 
 	number int
+	// recordPK and recordSK are the templates of the records' primary key.
+	recordPK, recordSK KeyTemplate
+}
+
+// Matches reports whether the primary key of a record is a key of the pattern's entity. Other
+// software may have written a record whose sort key only begins like those keys, such as ITEM#mug#1.
+func (p *AccessPattern) Matches(r Reader) bool {
+	return p.recordSK.Matches(r.Text(AttrSK)) && (p.Index == "" || p.recordPK.Matches(r.Text(AttrPK)))
 }
 
 // Number returns the number in the pattern's ID. For example, the number of AP7 is 7.
@@ -75,7 +83,7 @@ type ListPattern[V any] struct {
 }
 
 func pattern(number int, what string, e Entity) AccessPattern {
-	return AccessPattern{number: number, ID: fmt.Sprintf("AP%d", number), Description: what, Operation: "GetItem", PK: e.PK, SK: e.SK, Owner: e.Owner}
+	return AccessPattern{number: number, ID: fmt.Sprintf("AP%d", number), Description: what, Operation: "GetItem", PK: e.PK, SK: e.SK, Owner: e.Owner, recordPK: e.PK, recordSK: e.SK}
 }
 
 func lookupPattern[K comparable, V any](number int, what string, e Entity, key func(*KeyBuilder, K) Keys, decode func(*Codec, Reader) (V, error)) *LookupPattern[K, V] {

@@ -144,7 +144,7 @@ func (client *Client) QueryRange(ctx context.Context, p *model.AccessPattern, pa
 		} else {
 			client.count()
 		}
-		// Other software may have written a record whose sort key only begins like those of the list, such
+		// Other software may have written a record whose sort key only begins like the list's keys, such
 		// as ITEM#mug#1. Scans and item collections skip it, so a list must not count it.
 		out.Items = slices.DeleteFunc(out.Items, func(rec map[string]types.AttributeValue) bool { return model.EntityOf(model.KeyOf(rec)) == nil })
 		if err := yield(out); err != nil {

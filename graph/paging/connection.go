@@ -47,7 +47,7 @@ func (c *Connection[T]) Edges() []*Edge[T] {
 // PageInfo returns the value of the connection's field pageInfo.
 func (c *Connection[T]) PageInfo() *PageInfo {
 	positions := c.Page.ItemPositions()
-	if len(c.Page.Malformed) > 0 {
+	if c.Page.Start != "" {
 		positions = []string{c.Page.Start, c.Page.End}
 	}
 	return &PageInfo{HasNextPage: c.Page.HasNext, HasPreviousPage: c.Page.HasPrevious, positions: positions, scope: &c.scope}
