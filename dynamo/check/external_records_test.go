@@ -300,10 +300,29 @@ func TestRecordsWithTheKeyPrefixOfAList(t *testing.T) {
 			delete(rec, "gsi1sk")
 			r.Put(rec)
 		}
+		// The index cannot distinguish these records from the real ones by its keys.
+		for _, k := range [][2]string{{"PRODUCT#p1", "#METADATA"}, {"PRODUCT#p1", "WITH_CATEGORY"}, {"ORDER#" + string(id), "ITEM#p2"}} {
+			rec := r.Get(k[0], k[1])
+			rec["sk"] = storetest.Str(k[1] + "#1")
+			r.Put(rec)
+		}
+		category, product := r.Get("CATEGORIES", "CATEGORY#Things"), r.Get("PRODUCT#p2", "#METADATA")
+		r.Set("CATEGORIES", "CATEGORY#Things", storetest.Item{"productCount": storetest.Num("40")})
+		r.Set("PRODUCT#p2", "#METADATA", storetest.Item{"orderCount": storetest.Num("41")})
 		r.Set(c0Partition, "#METADATA", storetest.Item{"orderCount": storetest.Num("7")})
 		drifts, summary := r.Check(check.Options{Repair: true})
-		if got := storetest.FormatDriftCounts(drifts); got != "order-count 1" || summary.UnrepairedCount() > 0 {
-			t.Errorf("a repair finds %q: %+v, want only the wrong order count", got, summary)
+		if got := storetest.FormatDriftCounts(drifts); got != "category-count 1, order-count 2" || summary.UnrepairedCount() > 0 {
+			t.Errorf("a repair finds %q: %+v, want only the three wrong counts", got, summary)
+		}
+		for _, counted := range []struct {
+			before storetest.Item
+			name   string
+		}{{category, "productCount"}, {product, "orderCount"}} {
+			before := storetest.Record(counted.before)
+			after := storetest.Record(r.Get(before.Text("pk"), before.Text("sk")))
+			if after.Int(counted.name) != before.Int(counted.name) {
+				t.Errorf("%s: %s is %d, want %d", storetest.KeyText(before), counted.name, after.Int(counted.name), before.Int(counted.name))
+			}
 		}
 		expectReservation(t, r, 1, 60)
 		if n := storetest.Record(r.Get(c0Partition, "#METADATA")).Int("orderCount"); n != 1 {

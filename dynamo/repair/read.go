@@ -121,8 +121,8 @@ func (client *Client) Query(ctx context.Context, p *model.AccessPattern, partiti
 	return client.QueryRange(ctx, p, partition, prefix, model.Range{}, selection, yield)
 }
 
-// QueryRange is like Query, but reads only records with a sort key in the range b. The items that it
-// yields all match an entity of the model.
+// QueryRange is like Query, but reads only records with a sort key in the range b. It skips records
+// that match no entity of the model.
 //
 // Errors: the error that yield returns, or an error from table.WrapError.
 func (client *Client) QueryRange(ctx context.Context, p *model.AccessPattern, partition, prefix string, b model.Range, selection types.Select, yield func(*dynamodb.QueryOutput) error) error {
@@ -133,6 +133,10 @@ func (client *Client) QueryRange(ctx context.Context, p *model.AccessPattern, pa
 	}
 	if p.Index != "" {
 		in.IndexName = &p.Index
+	}
+	if selection == types.SelectCount {
+		// DynamoDB would also count records of other software, so count the keys. This costs the same.
+		in.Select, in.ProjectionExpression = types.SelectSpecificAttributes, aws.String(model.AttrPK+", "+model.AttrSK)
 	}
 	for {
 		out, err := client.Table.Client.Query(ctx, in, client.Table.BulkOptions)
@@ -147,6 +151,7 @@ func (client *Client) QueryRange(ctx context.Context, p *model.AccessPattern, pa
 		// Other software may have written a record whose sort key only begins like the list's keys, such
 		// as ITEM#mug#1. Scans and item collections skip it, so a list must not count it.
 		out.Items = slices.DeleteFunc(out.Items, func(rec map[string]types.AttributeValue) bool { return model.EntityOf(model.KeyOf(rec)) == nil })
+		out.Count = int32(len(out.Items))
 		if err := yield(out); err != nil {
 			return err
 		}
