@@ -31,7 +31,7 @@ func (c *change) addDerived(ctx context.Context, deltas []derive.Delta) error {
 	var adjusted []counterAdjustment
 	for _, d := range deltas {
 		b := c.oldKeyBuilder()
-		record := d.Record(b)
+		k := d.Key(b)
 		switch {
 		case d.Entity.Name == model.EntityLastEvent.Name:
 		case b.Err != nil && !d.Increases():
@@ -41,9 +41,9 @@ func (c *change) addDerived(ctx context.Context, deltas []derive.Delta) error {
 				c.Err = b.Err
 			}
 		case d.Amounts[0].Optional:
-			adjusted = c.appendOptional(adjusted, model.KeyOf(record), d)
+			adjusted = c.appendOptional(adjusted, k, d)
 		default:
-			c.addFromZero(record, d)
+			c.addFromZero(d.Record(b), d)
 		}
 	}
 	return c.adjustCounters(ctx, adjusted...)
@@ -58,7 +58,7 @@ func (c *change) appendOptional(to []counterAdjustment, k model.Keys, d derive.D
 		return to
 	}
 	current, known := c.knownRecord(k)
-	deltas, when := map[string]int{}, []table.Condition{}
+	deltas, when := map[string]int{}, make([]table.Condition, 0, 3)
 	if required := c.required[k]; required != nil {
 		when = append(when, required)
 	}

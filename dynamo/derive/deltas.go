@@ -29,6 +29,11 @@ func (t Target) Record(b *model.KeyBuilder) model.Record {
 	return b.IdentifyingRecord(t.Entity, t.values[:]...)
 }
 
+// Key returns the primary key of the target.
+func (t Target) Key(b *model.KeyBuilder) model.Keys {
+	return b.IdentifyingKey(t.Entity, t.values[:]...)
+}
+
 // Value returns the value of the placeholder number i in the primary key of the target.
 func (t Target) Value(i int) string { return t.values[i] }
 
@@ -82,7 +87,9 @@ type Totals struct {
 	// Only are the entities whose records are totalled. If it is nil, these are all targets.
 	Only  []*model.Entity
 	index map[Target]int
-	err   error
+	// room is memory for the amounts of further deltas.
+	room []Amount
+	err  error
 }
 
 // Add adds what a base value contributes.
@@ -105,25 +112,54 @@ func (t *Totals) contribute(base any, signed func(decimal.Decimal) decimal.Decim
 
 // Contributions calls yield with each amount that a base value contributes to a derived number.
 func Contributions(base any, yield func(Target, Amount)) {
+	c := contributor{yield: yield}
 	for i := range sums {
-		for _, of := range sums[i].from {
-			of(base, func(attribute string, amount decimal.Decimal, values ...string) {
-				target := Target{Entity: sums[i].Target}
-				copy(target.values[:], values)
-				yield(target, Amount{&sums[i], attribute, amount})
-			})
+		c.sum = &sums[i]
+		for _, of := range c.sum.from {
+			of(base, &c)
 		}
 	}
 }
 
-func (t *Totals) add(target Target, more Amount) {
-	at, ok := t.index[target]
-	if !ok {
-		if t.index == nil {
-			t.index = map[Target]int{}
+// maxUnindexed is the maximum number of targets that Totals searches without an index. Most mutations
+// change fewer records.
+const maxUnindexed = 24
+
+// find returns the position of a target in t.Deltas.
+func (t *Totals) find(target Target) (at int, ok bool) {
+	if t.index != nil {
+		at, ok = t.index[target]
+		return at, ok
+	}
+	for i := range t.Deltas {
+		if t.Deltas[i].Target == target {
+			return i, true
 		}
-		at = len(t.Deltas)
-		t.index[target], t.Deltas = at, append(t.Deltas, Delta{Target: target})
+	}
+	if len(t.Deltas) == maxUnindexed {
+		t.index = map[Target]int{}
+		for i, d := range t.Deltas {
+			t.index[d.Target] = i
+		}
+	}
+	return 0, false
+}
+
+func (t *Totals) add(target Target, more Amount) {
+	at, ok := t.find(target)
+	if !ok {
+		if at = len(t.Deltas); t.index != nil {
+			t.index[target] = at
+		}
+		if t.Deltas == nil {
+			t.Deltas = make([]Delta, 0, maxUnindexed/2)
+		}
+		// Most deltas have one or two amounts. Allocate room for several deltas at once.
+		if len(t.room) < 2 {
+			t.room = make([]Amount, maxUnindexed)
+		}
+		t.Deltas = append(t.Deltas, Delta{target, t.room[:0:2]})
+		t.room = t.room[2:]
 	}
 	d := &t.Deltas[at]
 	for i := range d.Amounts {

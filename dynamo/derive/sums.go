@@ -27,96 +27,107 @@ type Sum struct {
 	// DeletedAtZero reports whether a mutation deletes the target instead of storing the number 0.
 	DeletedAtZero bool
 	// from contains the functions that compute what a base value contributes.
-	from []func(base any, add add)
+	from []func(base any, to *contributor)
+}
+
+// contributor receives what a base value contributes. It is a struct instead of a function, so that
+// the targets allocate nothing.
+type contributor struct {
+	sum   *Sum
+	yield func(Target, Amount)
 }
 
 // add adds an amount to the named attribute of a target. The target consists of the values for
 // the placeholders in its primary key.
-type add func(attribute string, amount decimal.Decimal, target ...string)
+func (c *contributor) add(attribute string, amount decimal.Decimal, values ...string) {
+	target := Target{Entity: c.sum.Target}
+	copy(target.values[:], values)
+	c.yield(target, Amount{c.sum, attribute, amount})
+}
 
 // from makes a function for one type of base values accept all base values.
-func from[B any](of func(b *B, add add)) func(any, add) {
-	return func(base any, add add) {
+func from[B any](of func(b *B, to *contributor)) func(any, *contributor) {
+	return func(base any, to *contributor) {
 		if b, ok := base.(*B); ok && b != nil {
-			of(b, add)
+			of(b, to)
 		}
 	}
 }
 
 // sums contains all declared sums. Do not modify it.
 var sums = []Sum{
-	{Target: &model.EntityOrderCounts, Attributes: statusNames(), from: []func(any, add){
-		from(func(o *commerce.Order, add add) {
-			add(o.Status.String(), number(1), model.OrderCountPart(o.ID))
+	{Target: &model.EntityOrderCounts, Attributes: statusNames(), from: []func(any, *contributor){
+		from(func(o *commerce.Order, to *contributor) {
+			to.add(o.Status.String(), number(1), model.OrderCountPart(o.ID))
 		}),
 	}},
-	{Target: &model.EntityRepOrders, Attributes: []string{model.AttrOrders}, from: []func(any, add){
-		from(func(o *commerce.Order, add add) {
+	{Target: &model.EntityRepOrders, Attributes: []string{model.AttrOrders}, from: []func(any, *contributor){
+		from(func(o *commerce.Order, to *contributor) {
 			if o.AccountRepID != "" {
-				add(model.AttrOrders, number(1), string(o.AccountRepID), model.RepOrderCountPart(o.ID))
+				to.add(model.AttrOrders, number(1), string(o.AccountRepID), model.RepOrderCountPart(o.ID))
 			}
 		}),
 	}},
-	{Target: &model.EntitySpending, Attributes: []string{model.AttrOrders, model.AttrSpent}, from: []func(any, add){
-		from(func(o *commerce.Order, add add) {
+	{Target: &model.EntitySpending, Attributes: []string{model.AttrOrders, model.AttrSpent}, from: []func(any, *contributor){
+		from(func(o *commerce.Order, to *contributor) {
 			orders, spent := number(1), o.Total.Amount
 			if o.Status == commerce.Cancelled {
 				orders, spent = number(0), number(0)
 			}
 			target := []string{string(o.CustomerID), commerce.MonthOf(o.PlacedAt), string(o.Total.Currency)}
-			add(model.AttrOrders, orders, target...)
-			add(model.AttrSpent, spent, target...)
+			to.add(model.AttrOrders, orders, target...)
+			to.add(model.AttrSpent, spent, target...)
 		}),
 	}},
-	{Target: &model.EntityLastEvent, Attributes: []string{model.AttrOpenOrders, model.AttrReservedUnits}, from: []func(any, add){
-		from(func(o *commerce.Order, add add) {
+	{Target: &model.EntityLastEvent, Attributes: []string{model.AttrOpenOrders, model.AttrReservedUnits}, from: []func(any, *contributor){
+		from(func(o *commerce.Order, to *contributor) {
 			if !o.Status.ReservesStock() {
 				return
 			}
-			add(model.AttrOpenOrders, number(1), string(o.CustomerID))
+			to.add(model.AttrOpenOrders, number(1), string(o.CustomerID))
 			for _, item := range o.Items {
-				add(model.AttrReservedUnits, number(item.Quantity), string(o.CustomerID))
+				to.add(model.AttrReservedUnits, number(item.Quantity), string(o.CustomerID))
 			}
 		}),
 	}},
-	{Target: &model.EntityCustomer, Attributes: []string{model.AttrOrderCount}, Optional: true, from: []func(any, add){
-		from(func(o *commerce.Order, add add) {
-			add(model.AttrOrderCount, number(1), string(o.CustomerID))
+	{Target: &model.EntityCustomer, Attributes: []string{model.AttrOrderCount}, Optional: true, from: []func(any, *contributor){
+		from(func(o *commerce.Order, to *contributor) {
+			to.add(model.AttrOrderCount, number(1), string(o.CustomerID))
 		}),
 	}},
-	{Target: &model.EntityProduct, Revision: model.AttrStockRevision, Attributes: []string{model.AttrOrderCount}, Optional: true, from: []func(any, add){
-		from(func(o *commerce.Order, add add) {
+	{Target: &model.EntityProduct, Revision: model.AttrStockRevision, Attributes: []string{model.AttrOrderCount}, Optional: true, from: []func(any, *contributor){
+		from(func(o *commerce.Order, to *contributor) {
 			counted := map[commerce.SKU]bool{}
 			for _, item := range o.Items {
 				if !counted[item.SKU] {
-					add(model.AttrOrderCount, number(1), string(item.SKU))
+					to.add(model.AttrOrderCount, number(1), string(item.SKU))
 				}
 				counted[item.SKU] = true
 			}
 		}),
 	}},
-	{Target: &model.EntityProduct, Revision: model.AttrStockRevision, Attributes: []string{model.AttrTotalInventory}, Optional: true, Max: commerce.MaxTotalInventory, from: []func(any, add){
-		from(func(l *commerce.InventoryLevel, add add) {
-			add(model.AttrTotalInventory, number(l.Quantity), string(l.SKU))
+	{Target: &model.EntityProduct, Revision: model.AttrStockRevision, Attributes: []string{model.AttrTotalInventory}, Optional: true, Max: commerce.MaxTotalInventory, from: []func(any, *contributor){
+		from(func(l *commerce.InventoryLevel, to *contributor) {
+			to.add(model.AttrTotalInventory, number(l.Quantity), string(l.SKU))
 		}),
 	}},
-	{Target: &model.EntityProduct, Revision: model.AttrStockRevision, Attributes: []string{model.AttrAvailable}, Optional: true, Floor: true, from: []func(any, add){
-		from(func(l *commerce.InventoryLevel, add add) {
-			add(model.AttrAvailable, number(l.Quantity), string(l.SKU))
+	{Target: &model.EntityProduct, Revision: model.AttrStockRevision, Attributes: []string{model.AttrAvailable}, Optional: true, Floor: true, from: []func(any, *contributor){
+		from(func(l *commerce.InventoryLevel, to *contributor) {
+			to.add(model.AttrAvailable, number(l.Quantity), string(l.SKU))
 		}),
-		from(func(o *commerce.Order, add add) {
+		from(func(o *commerce.Order, to *contributor) {
 			if !o.Status.ReservesStock() {
 				return
 			}
 			for _, item := range o.Items {
-				add(model.AttrAvailable, number(-item.Quantity), string(item.SKU))
+				to.add(model.AttrAvailable, number(-item.Quantity), string(item.SKU))
 			}
 		}),
 	}},
-	{Target: &model.EntityCategory, Revision: model.AttrVersion, DeletedAtZero: true, Attributes: []string{model.AttrProductCount}, from: []func(any, add){
-		from(func(p *commerce.Product, add add) {
+	{Target: &model.EntityCategory, Revision: model.AttrVersion, DeletedAtZero: true, Attributes: []string{model.AttrProductCount}, from: []func(any, *contributor){
+		from(func(p *commerce.Product, to *contributor) {
 			if p.Category != "" {
-				add(model.AttrProductCount, number(1), p.Category)
+				to.add(model.AttrProductCount, number(1), p.Category)
 			}
 		}),
 	}},

@@ -3,7 +3,6 @@ package model
 import (
 	"fmt"
 	"hash/fnv"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -345,12 +344,18 @@ func (b *KeyBuilder) record(e *Entity, attributes Record) Record {
 // IdentifyingRecord returns a record with only a primary key, the attributes in this key and the
 // name of the entity. values are the values of the key's placeholders. More values are ignored.
 func (b *KeyBuilder) IdentifyingRecord(e *Entity, values ...string) Record {
-	pk, sk := e.PK.Placeholders(), e.SK.Placeholders()
-	r := Keys{PK: b.Build(e.PK, values[:len(pk)]...), SK: b.Build(e.SK, values[len(pk):len(pk)+len(sk)]...)}.Attributes()
-	for i, name := range slices.Concat(pk, sk) {
+	r := b.IdentifyingKey(e, values...).Attributes()
+	for i, name := range e.SK.appendPlaceholders(e.PK.appendPlaceholders(make([]string, 0, 4))) {
 		r[e.AttributeForPlaceholder(name)] = Str(values[i])
 	}
-	return r.Merge(Record{"entity": Str(e.Name)})
+	r["entity"] = Str(e.Name)
+	return r
+}
+
+// IdentifyingKey returns the primary key of the record that IdentifyingRecord returns.
+func (b *KeyBuilder) IdentifyingKey(e *Entity, values ...string) Keys {
+	ofPK := strings.Count(string(e.PK), "{")
+	return Keys{PK: b.Build(e.PK, values[:ofPK]...), SK: b.Build(e.SK, values[ofPK:ofPK+strings.Count(string(e.SK), "{")]...)}
 }
 
 // AttributeForPlaceholder returns the name of the attribute whose value replaces a placeholder.

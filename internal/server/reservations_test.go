@@ -17,7 +17,7 @@ import (
 func newReservationFixture(t *testing.T, db *dynamodb.Client) authenticatedFixture {
 	t.Helper()
 	s := newFixture(t, db, smallDataset(t))
-	store, err := dynamo.New(db, dynamo.Options{Table: s.table, Clock: s.clock.Now, Reservations: commerce.ReservationLimits{OpenOrders: 2, Units: 10}})
+	store, err := dynamo.New(storetest.WithoutResponseDate(db), dynamo.Options{Table: s.table, Clock: s.clock.Now, Reservations: commerce.ReservationLimits{OpenOrders: 2, Units: 10}})
 	if err != nil {
 		t.Fatal(err)
 	}
