@@ -143,8 +143,7 @@ func (c *change) allItems(ctx context.Context, o *commerce.Order) ([]commerce.Li
 	}
 	items := make([]commerce.LineItem, 0, len(records))
 	for _, r := range records {
-		// Other software may have written a record such as ITEM#mug#1, which is no line item.
-		if model.EntityOf(model.Keys{PK: r.Text(model.AttrPK), SK: r.Text(model.AttrSK)}) == nil {
+		if !model.OrderItems.Matches(r) {
 			continue
 		}
 		item, err := c.table.DecodeOrderItem(r)

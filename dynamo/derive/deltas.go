@@ -121,43 +121,19 @@ func Contributions(base any, yield func(Target, Amount)) {
 	}
 }
 
-// maxUnindexed is the maximum number of targets that Totals searches without an index. Most mutations
-// change fewer records.
-const maxUnindexed = 24
-
-// find returns the position of a target in t.Deltas.
-func (t *Totals) find(target Target) (at int, ok bool) {
-	if t.index != nil {
-		at, ok = t.index[target]
-		return at, ok
-	}
-	for i := range t.Deltas {
-		if t.Deltas[i].Target == target {
-			return i, true
-		}
-	}
-	if len(t.Deltas) == maxUnindexed {
-		t.index = map[Target]int{}
-		for i, d := range t.Deltas {
-			t.index[d.Target] = i
-		}
-	}
-	return 0, false
-}
-
 func (t *Totals) add(target Target, more Amount) {
-	at, ok := t.find(target)
+	const typicalTargets = 12
+	at, ok := t.index[target]
 	if !ok {
-		if at = len(t.Deltas); t.index != nil {
-			t.index[target] = at
-		}
-		if t.Deltas == nil {
-			t.Deltas = make([]Delta, 0, maxUnindexed/2)
+		if t.index == nil {
+			t.index, t.Deltas = make(map[Target]int, typicalTargets), make([]Delta, 0, typicalTargets)
 		}
 		// Most deltas have one or two amounts. Allocate room for several deltas at once.
 		if len(t.room) < 2 {
-			t.room = make([]Amount, maxUnindexed)
+			t.room = make([]Amount, 2*typicalTargets)
 		}
+		at = len(t.Deltas)
+		t.index[target] = at
 		t.Deltas = append(t.Deltas, Delta{target, t.room[:0:2]})
 		t.room = t.room[2:]
 	}

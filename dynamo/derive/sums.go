@@ -70,13 +70,10 @@ var sums = []Sum{
 	}},
 	{Target: &model.EntitySpending, Attributes: []string{model.AttrOrders, model.AttrSpent}, from: []func(any, *contributor){
 		from(func(o *commerce.Order, to *contributor) {
-			orders, spent := number(1), o.Total.Amount
-			if o.Status == commerce.Cancelled {
-				orders, spent = number(0), number(0)
-			}
-			target := []string{string(o.CustomerID), commerce.MonthOf(o.PlacedAt), string(o.Total.Currency)}
-			to.add(model.AttrOrders, orders, target...)
-			to.add(model.AttrSpent, spent, target...)
+			s := o.Spending()
+			target := []string{string(s.CustomerID), s.Month, string(s.Total.Currency)}
+			to.add(model.AttrOrders, number(s.Orders), target...)
+			to.add(model.AttrSpent, s.Total.Amount, target...)
 		}),
 	}},
 	{Target: &model.EntityLastEvent, Attributes: []string{model.AttrOpenOrders, model.AttrReservedUnits}, from: []func(any, *contributor){

@@ -48,8 +48,9 @@ type AccessPattern struct {
 	recordPK, recordSK KeyTemplate
 }
 
-// Matches reports whether the primary key of a record is a key of the pattern's entity. Other
-// software may have written a record whose sort key only begins like those keys, such as ITEM#mug#1.
+// Matches reports whether a record that a Query of a list returns is in the list. Other software may
+// have written a record whose sort key only begins like the list's keys, such as ITEM#mug#1. For a
+// pattern that reads a whole item collection, use EntityOf instead.
 func (p *AccessPattern) Matches(r Reader) bool {
 	return p.recordSK.Matches(r.Text(AttrSK)) && (p.Index == "" || p.recordPK.Matches(r.Text(AttrPK)))
 }

@@ -122,7 +122,8 @@ func (client *Client) Query(ctx context.Context, p *model.AccessPattern, partiti
 }
 
 // QueryRange is like Query, but reads only records with a sort key in the range b. It skips records
-// that match no entity of the model.
+// that match no entity of the model. With types.SelectCount, it reads only keys, because DynamoDB would
+// also count those records. Both cost the same.
 //
 // Errors: the error that yield returns, or an error from table.WrapError.
 func (client *Client) QueryRange(ctx context.Context, p *model.AccessPattern, partition, prefix string, b model.Range, selection types.Select, yield func(*dynamodb.QueryOutput) error) error {
@@ -135,7 +136,6 @@ func (client *Client) QueryRange(ctx context.Context, p *model.AccessPattern, pa
 		in.IndexName = &p.Index
 	}
 	if selection == types.SelectCount {
-		// DynamoDB would also count records of other software, so count the keys. This costs the same.
 		in.Select, in.ProjectionExpression = types.SelectSpecificAttributes, aws.String(model.AttrPK+", "+model.AttrSK)
 	}
 	for {
@@ -148,8 +148,7 @@ func (client *Client) QueryRange(ctx context.Context, p *model.AccessPattern, pa
 		} else {
 			client.count()
 		}
-		// Other software may have written a record whose sort key only begins like the list's keys, such
-		// as ITEM#mug#1. Scans and item collections skip it, so a list must not count it.
+		// Scans skip records of other software, so lists must not contain them (see AccessPattern.Matches).
 		out.Items = slices.DeleteFunc(out.Items, func(rec map[string]types.AttributeValue) bool { return model.EntityOf(model.KeyOf(rec)) == nil })
 		out.Count = int32(len(out.Items))
 		if err := yield(out); err != nil {

@@ -134,13 +134,19 @@ func (p attributePlace) isAcceptable(entity string, value attribute) bool {
 	return false
 }
 
-// A check names each record with a malformed attribute.
-func TestChecksNameMalformedAttributes(t *testing.T) {
-	t.Parallel()
+// newEditableFixture returns a fixture with the sample data, its table, and the records in the table.
+func newEditableFixture(t *testing.T) (*fixture, storetest.RawTable, map[string]storetest.Item) {
+	t.Helper()
 	dataset, _ := storetest.SampleDataset(t)
 	s := newFixture(t, embedded.New().Client(), dataset).withoutLog(t)
 	raw := storetest.RawTable{T: t, DB: s.db, Name: s.table, Store: s.store}
-	initial := raw.All()
+	return s, raw, raw.All()
+}
+
+// A check names each record with a malformed attribute.
+func TestChecksNameMalformedAttributes(t *testing.T) {
+	t.Parallel()
+	s, raw, initial := newEditableFixture(t)
 	seen := map[string]bool{}
 	tried := 0
 	for _, key := range slices.Sorted(maps.Keys(initial)) {
@@ -176,10 +182,8 @@ func TestChecksNameMalformedAttributes(t *testing.T) {
 // and nothing is sold at a wrong price.
 func TestRecordsWithAMalformedAttribute(t *testing.T) {
 	t.Parallel()
+	s, raw, initial := newEditableFixture(t)
 	dataset, _ := storetest.SampleDataset(t)
-	s := newFixture(t, embedded.New().Client(), dataset).withoutLog(t)
-	raw := storetest.RawTable{T: t, DB: s.db, Name: s.table, Store: s.store}
-	initial := raw.All()
 	keys := slices.Sorted(maps.Keys(initial))
 	baseline := map[string]map[string]bool{}
 	representations := map[string][]map[string]any{}
@@ -335,10 +339,7 @@ func idsOf(t rapid.TB, data json.RawMessage) map[string]bool {
 // Lists leave out records of other software whose keys only begin like the list's keys.
 func TestListsLeaveOutRecordsOfOtherSoftware(t *testing.T) {
 	t.Parallel()
-	dataset, _ := storetest.SampleDataset(t)
-	s := newFixture(t, embedded.New().Client(), dataset).withoutLog(t)
-	raw := storetest.RawTable{T: t, DB: s.db, Name: s.table, Store: s.store}
-	initial := raw.All()
+	s, raw, initial := newEditableFixture(t)
 	want := map[string]string{}
 	for _, query := range malformedReads() {
 		want[query] = string(s.ask(t, query, nil).Data)
