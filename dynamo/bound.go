@@ -7,7 +7,6 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
-	"github.com/ordergraph/ordergraph/dynamo/units"
 )
 
 // CostBounds calculates the maximum cost of reads and mutations, in DynamoDB requests and capacity
@@ -50,7 +49,7 @@ const MaxBatchGetKeys = table.MaxBatchKeys
 // MaxLookupUnits returns the maximum number of read units that the lookup of one record by its key
 // consumes.
 func (b CostBounds) MaxLookupUnits(p model.AccessPattern, consistent bool) float64 {
-	return p.ConsistencyFactor(consistent) * units.ForRead(b.maxRecordSize(p.Entities()))
+	return p.ConsistencyFactor(consistent) * model.ReadUnits(b.maxRecordSize(p.Entities()))
 }
 
 // ListBound returns the maximum cost of reading one page of a list. If the list has a partition for
@@ -87,7 +86,7 @@ func (b CostBounds) CollectionBound(p model.AccessPattern, consistent bool) Read
 		}
 	}
 	bytes += (collectionLimit - 1) * b.maxRecordSize(rest)
-	return ReadCostBound{1, 1, p.ConsistencyFactor(consistent) * units.ForRead(min(bytes, table.MaxQueryBytes))}
+	return ReadCostBound{1, 1, p.ConsistencyFactor(consistent) * model.ReadUnits(min(bytes, table.MaxQueryBytes))}
 }
 
 // CountBound returns the maximum cost of counting the records of a list. If the list has a maximum
@@ -95,9 +94,9 @@ func (b CostBounds) CollectionBound(p model.AccessPattern, consistent bool) Read
 // Queries.
 func (b CostBounds) CountBound(p model.AccessPattern, consistent bool) ReadCostBound {
 	if p.MaxLength > 0 {
-		return ReadCostBound{1, 1, p.ConsistencyFactor(consistent) * units.ForRead(p.MaxLength*b.maxRecordSize(p.Entities()))}
+		return ReadCostBound{1, 1, p.ConsistencyFactor(consistent) * model.ReadUnits(p.MaxLength*b.maxRecordSize(p.Entities()))}
 	}
-	return ReadCostBound{table.MaxCountPages, table.MaxCountPages, table.MaxCountPages * p.ConsistencyFactor(consistent) * units.ForRead(table.MaxQueryBytes)}
+	return ReadCostBound{table.MaxCountPages, table.MaxCountPages, table.MaxCountPages * p.ConsistencyFactor(consistent) * model.ReadUnits(table.MaxQueryBytes)}
 }
 
 // MutationBound returns the maximum cost of a mutation that has no conflict with other mutations.
@@ -107,7 +106,7 @@ func (b CostBounds) MutationBound(p model.WritePattern) MutationCostBound {
 	bound := MutationCostBound{ItemsPattern: model.OrderItems.ID, WriteUnits: 2 * b.WriteUnits(p.Mutation, commerce.MaxLines)}
 	read := func(each int, entities ...model.Entity) {
 		for _, e := range entities {
-			bound.ReadUnits += float64(each) * 2 * units.ForRead(b.sizes[e.Name])
+			bound.ReadUnits += float64(each) * 2 * model.ReadUnits(b.sizes[e.Name])
 		}
 	}
 	if len(p.Reads)+len(p.ReadsPerLine) > 0 {
@@ -139,7 +138,7 @@ func (b CostBounds) MutationBound(p model.WritePattern) MutationCostBound {
 	// record. A read in a transaction costs twice the read units of the other reads.
 	bound.Requests++
 	if slices.ContainsFunc(p.OptionalWrites, func(e model.Entity) bool { return e.Name == model.EntityIdempotency.Name }) {
-		bound.ReadUnits += 4 * units.ForRead(b.sizes[model.EntityIdempotency.Name])
+		bound.ReadUnits += 4 * model.ReadUnits(b.sizes[model.EntityIdempotency.Name])
 	}
 	bound.RoundTrips = bound.Requests
 	return bound
@@ -150,7 +149,7 @@ func (b CostBounds) MutationBound(p model.WritePattern) MutationCostBound {
 func (b CostBounds) WriteUnits(mutation string, lines int) (most float64) {
 	write := func(each int, entities ...model.Entity) {
 		for _, e := range entities {
-			most += float64(each) * units.MaxForTransactWrite(b.sizes[e.Name], e.IndexPK != "")
+			most += float64(each) * model.MaxTransactWriteUnits(b.sizes[e.Name], e.IndexPK != "")
 		}
 	}
 	for _, p := range model.WritePatterns() {
@@ -184,10 +183,10 @@ func (b CostBounds) queriesBound(p model.AccessPattern, most mergeCost, size int
 		ends = max(0, ceilDiv(bytes, table.MaxQueryBytes-size)-1)
 	}
 	bound := ReadCostBound{Requests: most.requests + ends, RoundTrips: most.rounds + ends}
-	bound.ReadUnits = units.ForRead(bytes)
+	bound.ReadUnits = model.ReadUnits(bytes)
 	if bound.Requests > 1 {
 		// Each Query rounds up its own read units.
-		bound.ReadUnits = (float64(bytes)/units.BytesPerReadUnit + float64(bound.Requests)) / 2
+		bound.ReadUnits = (float64(bytes)/model.BytesPerReadUnit + float64(bound.Requests)) / 2
 	}
 	bound.ReadUnits *= p.ConsistencyFactor(consistent)
 	return bound

@@ -12,7 +12,6 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/dynamo/trace"
-	"github.com/ordergraph/ordergraph/dynamo/units"
 )
 
 // keyText generates key texts from few characters, so that neighbouring keys are common. Some of
@@ -114,7 +113,7 @@ func TestPageOfMatchesQuery(t *testing.T) {
 // A read costs half a unit for each 4 kB, and at least half a unit.
 func TestReadUnits(t *testing.T) {
 	for bytes, want := range map[int]float64{0: 0.5, 1: 0.5, 4096: 0.5, 4097: 1, 8192: 1, 1 << 20: 128} {
-		if got := units.ForRead(bytes); got != want {
+		if got := model.ReadUnits(bytes); got != want {
 			t.Errorf("readUnits(%d) = %v, want %v", bytes, got, want)
 		}
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/attempt"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
-	"github.com/ordergraph/ordergraph/dynamo/units"
 )
 
 // Mutations implements the mutations, which change the records of a table.
@@ -308,7 +307,7 @@ func (c *change) put(r model.Record, when table.Condition) {
 	var e table.Expression
 	k := model.KeyOf(r)
 	text := when(&e)
-	c.addWrite(k, units.ForTransactWrite(c.known[k], r), types.TransactWriteItem{Put: &types.Put{
+	c.addWrite(k, model.TransactWriteUnits(c.known[k], r), types.TransactWriteItem{Put: &types.Put{
 		TableName: &c.table.Name, Item: r, ConditionExpression: &text,
 		ExpressionAttributeNames: e.Names, ExpressionAttributeValues: e.Values,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
@@ -334,7 +333,7 @@ func (c *change) update(before, after model.Record, when table.Condition) {
 			before[name] = current[name]
 		}
 	}
-	c.addUpdate(k, e.UpdateRecord(before, after), &e, units.ForTransactWrite(current, maps.Clone(current).Merge(after)), when)
+	c.addUpdate(k, e.UpdateRecord(before, after), &e, model.TransactWriteUnits(current, maps.Clone(current).Merge(after)), when)
 }
 
 // unchangedAttributes returns the attributes that a change does not modify. It takes their values
@@ -361,7 +360,7 @@ func (c *change) unchangedAttributes(current, before, after model.Record) model.
 // does not exist, upsert creates it. The parameter when is the condition of the update.
 func (c *change) upsert(after model.Record, when table.Condition) {
 	var e table.Expression
-	c.addUpdate(model.KeyOf(after), e.UpdateRecord(nil, after), &e, units.ForTransactWrite(c.known[model.KeyOf(after)], after), when)
+	c.addUpdate(model.KeyOf(after), e.UpdateRecord(nil, after), &e, model.TransactWriteUnits(c.known[model.KeyOf(after)], after), when)
 }
 
 // writeCopy creates or updates a copy of a record. It sets the attributes in the parameter after.
@@ -374,7 +373,7 @@ func (c *change) writeCopy(before, after model.Record, when table.Condition, opt
 	}
 	maps.Copy(lost, before)
 	maps.DeleteFunc(lost, func(name string, _ types.AttributeValue) bool { return after[name] != nil })
-	c.addUpdate(model.KeyOf(after), e.UpdateRecord(lost, after), &e, units.ForTransactWrite(before, after), when)
+	c.addUpdate(model.KeyOf(after), e.UpdateRecord(lost, after), &e, model.TransactWriteUnits(before, after), when)
 }
 
 // counterAdjustment describes an update that adds deltas to number attributes of a record. when is
@@ -410,7 +409,7 @@ func (c *change) adjustCounters(ctx context.Context, all ...counterAdjustment) e
 			a.when = table.AllOf(a.when, table.AttributesUnchanged(current, slices.Sorted(maps.Keys(a.deltas))...))
 		}
 		var e table.Expression
-		c.addUpdate(a.key, e.Increment(a.deltas), &e, units.ForCounterUpdate(current), a.when)
+		c.addUpdate(a.key, e.Increment(a.deltas), &e, model.CounterUpdateUnits(current), a.when)
 		if !edges {
 			continue
 		}
@@ -462,7 +461,7 @@ func (c *change) addToCounters(record, deltas model.Record, when table.Condition
 		when = countable
 	}
 	var e table.Expression
-	c.addUpdate(k, e.IncrementAndSet(readable, record), &e, units.ForTransactWrite(c.known[k], record), when)
+	c.addUpdate(k, e.IncrementAndSet(readable, record), &e, model.TransactWriteUnits(c.known[k], record), when)
 }
 
 func (c *change) addUpdate(k model.Keys, text string, e *table.Expression, units float64, when table.Condition) {
@@ -489,14 +488,14 @@ func (c *change) remove(before model.Record, when table.Condition) {
 		deletion.ConditionExpression = aws.String(when(&e))
 	}
 	deletion.ExpressionAttributeNames, deletion.ExpressionAttributeValues = e.Names, e.Values
-	c.addWrite(k, units.ForTransactWrite(before, nil), types.TransactWriteItem{Delete: deletion})
+	c.addWrite(k, model.TransactWriteUnits(before, nil), types.TransactWriteItem{Delete: deletion})
 }
 
 // addConditionCheck adds a condition for a record that the transaction does not write.
 func (c *change) addConditionCheck(k model.Keys, when table.Condition) {
 	var e table.Expression
 	text := when(&e)
-	c.addWrite(k, units.ForConditionCheck(c.known[k.Primary()]), types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
+	c.addWrite(k, model.ConditionCheckUnits(c.known[k.Primary()]), types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
 		TableName: &c.table.Name, Key: k.Primary().Attributes(), ConditionExpression: &text,
 		ExpressionAttributeNames: e.Names, ExpressionAttributeValues: e.Values,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,

@@ -8,7 +8,6 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/derive"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
-	"github.com/ordergraph/ordergraph/dynamo/units"
 )
 
 // addEvent adds an order event to the transaction: to the order's timeline, and to the record with
@@ -74,7 +73,7 @@ func (c *change) writeLastEvent(last model.Record, first bool, more commerce.Res
 	if len(absent) > 0 {
 		text += " " + table.UpdateExpression(nil, absent)
 	}
-	c.addUpdate(k, text, &e, units.ForTransactWrite(known, last), when)
+	c.addUpdate(k, text, &e, model.TransactWriteUnits(known, last), when)
 }
 
 // reservationLimits returns the limits that apply to the caller.

@@ -14,7 +14,6 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/trace"
-	"github.com/ordergraph/ordergraph/dynamo/units"
 )
 
 // consistentReadParameter returns the ConsistentRead parameter for reads of the table. For
@@ -42,7 +41,7 @@ func (t *Table) Get(ctx context.Context, p *model.AccessPattern, k model.Keys) (
 		return model.Reader{}, WrapError("GetItem", k.Redacted(), err)
 	}
 	if timer.Enabled() {
-		r := trace.Request{Items: len(a.Records), ReadUnits: t.readUnits(units.ForRead(model.SizeOfAll(a.Records)), 1, a)}
+		r := trace.Request{Items: len(a.Records), ReadUnits: t.readUnits(model.ReadUnits(model.SizeOfAll(a.Records)), 1, a)}
 		if timer.NeedsKey() {
 			r.Key = k.PK + " " + k.SK
 		}
@@ -115,7 +114,7 @@ func returnConsumedCapacityParameter(reportCapacity bool) types.ReturnConsumedCa
 // a Query. The parameter computed is the cost of eventually consistent reads. It is used only if
 // DynamoDB did not report the read units, and doubled for strongly consistent reads.
 func (t *Table) readUnits(computed float64, reads int, a readResult) float64 {
-	minimum := units.ForRead(0) * float64(reads)
+	minimum := model.ReadUnits(0) * float64(reads)
 	if t.consistent {
 		computed, minimum = 2*computed, 2*minimum
 	}
@@ -220,7 +219,7 @@ func (t *Table) measuredBatch(ctx context.Context, p *model.AccessPattern, ks []
 	}
 	if timer.Enabled() {
 		processed := len(ks) - len(a.unprocessed)
-		r := trace.Request{Items: len(a.Records), ReadUnits: t.readUnits(units.ForBatchGet(a.Records, processed), processed, a)}
+		r := trace.Request{Items: len(a.Records), ReadUnits: t.readUnits(model.BatchGetUnits(a.Records, processed), processed, a)}
 		if timer.NeedsKey() {
 			r.Key = DescribeKeys(ks)
 		}

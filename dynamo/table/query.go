@@ -11,7 +11,6 @@ import (
 
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/trace"
-	"github.com/ordergraph/ordergraph/dynamo/units"
 )
 
 // Query sends one Query request. It finds the sort keys that start with prefix and continue with a
@@ -25,7 +24,7 @@ func (t *Table) Query(ctx context.Context, p *model.AccessPattern, partition, pr
 		return nil, false, WrapError("Query", partition, err)
 	}
 	if timer.Enabled() {
-		r := trace.Request{Items: len(a.Records), ReadUnits: t.queryUnits(p, units.ForQuery(a.Records), a)}
+		r := trace.Request{Items: len(a.Records), ReadUnits: t.queryUnits(p, model.QueryUnits(a.Records), a)}
 		if timer.NeedsKey() {
 			r.Key = describeKeyRange(p, partition, prefix, bounds)
 		}
@@ -140,7 +139,7 @@ func (t *Table) Count(ctx context.Context, p *model.AccessPattern, partition, pr
 		if timer.Enabled() {
 			a := readResult{Records: newReaders(out.Items)}
 			a.addConsumedCapacity(out.ConsumedCapacity)
-			r := trace.Request{Items: int(out.Count), ReadUnits: t.queryUnits(p, units.ForQuery(a.Records), a)}
+			r := trace.Request{Items: int(out.Count), ReadUnits: t.queryUnits(p, model.QueryUnits(a.Records), a)}
 			if timer.NeedsKey() {
 				r.Key = describeKeyRange(p, partition, prefix, model.Range{})
 			}

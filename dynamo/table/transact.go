@@ -9,7 +9,6 @@ import (
 
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/trace"
-	"github.com/ordergraph/ordergraph/dynamo/units"
 )
 
 // Write is one action of a TransactWriteItems request. Key and Units are only for traces and
@@ -106,7 +105,7 @@ func (t *Table) TransactGet(ctx context.Context, p *model.WritePattern, k model.
 		record = a.Records[0].Attributes()
 	}
 	if timer.Enabled() {
-		r := trace.Request{ReadUnits: 4 * units.ForRead(model.SizeOf(record))}
+		r := trace.Request{ReadUnits: 4 * model.ReadUnits(model.SizeOf(record))}
 		if a.unitsReported {
 			r.ReadUnits = a.units
 		}

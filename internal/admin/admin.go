@@ -1,6 +1,6 @@
 // Package admin serves metrics, profiles, the configuration and health checks for operators. It
 // uses its own listener, which is separate from the public one. Within the module, it imports only
-// internal/crosssite.
+// internal/httpheader.
 package admin
 
 import (
@@ -15,7 +15,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/ordergraph/ordergraph/internal/crosssite"
+	"github.com/ordergraph/ordergraph/internal/httpheader"
 )
 
 // Paths of the admin listener. Health checks have the same paths as on the public listener.
@@ -35,7 +35,7 @@ type Options struct {
 	// Health serves all paths in HealthPaths.
 	Health      http.Handler
 	HealthPaths []string
-	// Hosts are additional host names in the Host header of requests. See crosssite.AllowedHosts.
+	// Hosts are additional host names in the Host header of requests. See httpheader.AllowedHosts.
 	Hosts []string
 	// If Config fails, a message is written to Log.
 	Log *slog.Logger
@@ -65,7 +65,7 @@ func NewHandler(opts Options) http.Handler {
 	private.HandleFunc("GET "+PathProfile+"trace", pprof.Trace)
 	// The symbols of addresses are the only request with a body. It is sent by go tool pprof.
 	private.HandleFunc("POST "+PathProfile+"symbol", pprof.Symbol)
-	protected := protect(crosssite.NewAllowedHosts(opts.Hosts), private)
+	protected := protect(httpheader.NewAllowedHosts(opts.Hosts), private)
 	mux.Handle(PathConfig, protected)
 	mux.Handle(PathProfile, protected)
 	return mux
@@ -73,12 +73,12 @@ func NewHandler(opts Options) http.Handler {
 
 // protect is middleware that rejects requests that a website could have caused: with DNS rebinding,
 // it could read the configuration, and with a link to a profile, it could slow down the server.
-func protect(allowed crosssite.AllowedHosts, next http.Handler) http.Handler {
+func protect(allowed httpheader.AllowedHosts, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case !allowed.Allow(r.Host):
 			refuse(w, "the Host header is not allowed: use localhost, an IP address, or a host name in ORDERGRAPH_ALLOWED_HOSTS")
-		case crosssite.PossibleCSRF(r.Header, crosssite.PreflightHeaders()):
+		case httpheader.PossibleCSRF(r.Header, httpheader.PreflightHeaders()):
 			refuse(w, "a page of another site could have sent the request: enter the address in the browser with the host localhost, or use another program than a browser")
 		default:
 			next.ServeHTTP(w, r)
@@ -134,7 +134,7 @@ func Listen(addr string, h http.Handler, log *slog.Logger) (*Listener, error) {
 // nor an IP address, so that websites cannot read the metrics with DNS rebinding.
 func onlyLocalHosts(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !(crosssite.AllowedHosts{}).Allow(r.Host) {
+		if !(httpheader.AllowedHosts{}).Allow(r.Host) {
 			refuse(w, "the Host header is not allowed: on a loopback address, the admin listener accepts only localhost and IP addresses")
 			return
 		}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/embedded"
 	"github.com/ordergraph/ordergraph/internal/config"
-	"github.com/ordergraph/ordergraph/internal/crosssite"
+	"github.com/ordergraph/ordergraph/internal/httpheader"
 )
 
 const (
@@ -75,7 +75,7 @@ func serveLocal(ctx context.Context, args []string, env Environment) error {
 	}
 	// The body of a transaction or batch request can have several megabytes, so allow one minute to
 	// read it over a slow connection.
-	serving := &http.Server{Handler: refuseWebsites(crosssite.NewAllowedHosts(strings.Split(hosts, ",")), engine), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute}
+	serving := &http.Server{Handler: refuseWebsites(httpheader.NewAllowedHosts(strings.Split(hosts, ",")), engine), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute}
 	stopped := make(chan error, 1)
 	go func() { stopped <- serving.Serve(listener) }()
 	select {
@@ -92,13 +92,13 @@ func serveLocal(ctx context.Context, args []string, env Environment) error {
 // accepts all credentials, so a website could otherwise read and change all items in the browser of
 // a developer, for example with DNS rebinding. Programs on this machine and in containers can use
 // the endpoint. NoSQL Workbench can, too: its pages are files.
-func refuseWebsites(allowed crosssite.AllowedHosts, next http.Handler) http.Handler {
+func refuseWebsites(allowed httpheader.AllowedHosts, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		message := ""
 		switch {
-		case !allowed.Allow(r.Host) && !crosssite.PrivateName(r.Host):
+		case !allowed.Allow(r.Host) && !httpheader.PrivateName(r.Host):
 			message = "the Host header is not allowed: use localhost, an IP address, or a host name in ORDERGRAPH_ALLOWED_HOSTS"
-		case r.Header.Get("Origin") != "file://" && crosssite.ForeignPage(r):
+		case r.Header.Get("Origin") != "file://" && httpheader.ForeignPage(r):
 			message = "a page of another site sent the request: web pages cannot use this endpoint"
 		default:
 			next.ServeHTTP(w, r)

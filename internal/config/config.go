@@ -24,8 +24,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admin"
 	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/auth"
-	"github.com/ordergraph/ordergraph/internal/forwarded"
 	"github.com/ordergraph/ordergraph/internal/gctuning"
+	"github.com/ordergraph/ordergraph/internal/httpheader"
 	"github.com/ordergraph/ordergraph/internal/lifecycle"
 	"github.com/ordergraph/ordergraph/internal/logging"
 	"github.com/ordergraph/ordergraph/internal/server"
@@ -64,7 +64,7 @@ type Config struct {
 	// header. The server always accepts localhost and IP addresses.
 	Hosts []string
 	// Proxies are the proxies whose X-Forwarded-For header contains the clients' addresses.
-	Proxies forwarded.Proxies
+	Proxies httpheader.Proxies
 	// Limits are the limits of one GraphQL request and its execution.
 	Limits document.Limits
 	// Rates are the rate limits for each principal.
@@ -176,7 +176,7 @@ func (r *settingsReader) sections() []setting.Section {
 			{Name: "ORDERGRAPH_ADMIN_ADDR", Value: setting.ParsedBy(&r.AdminAddr, "", "HOST:PORT, such as 127.0.0.1:9090, or to a port without a host, such as 9090", admin.ParseAddr), Meaning: "address of the [admin listener](operations.md#metrics), which is off by default; for a port without a host, the host is 127.0.0.1"},
 			{Name: "ORDERGRAPH_CORS_ORIGINS", Value: setting.List(&r.Origins, "origins like https://shop.example.com or http://localhost:3000, without a path or a slash at the end, or to * for all origins", isOrigin), Meaning: "origins of the web pages that can call the API from a browser"},
 			{Name: "ORDERGRAPH_ALLOWED_HOSTS", Value: setting.List(&r.Hosts, "host names like orders.example.com", isHostName), Meaning: "additional host names that a [server without authentication](authentication.md#without-authentication) accepts"},
-			{Name: "ORDERGRAPH_TRUSTED_PROXIES", Value: setting.ParsedBy(&r.Proxies, "", "addresses or networks like 10.0.0.0/8, separated by commas", forwarded.ParseProxies), Meaning: "addresses or networks, such as `10.0.0.0/8`, of the [proxies](operations.md#load) whose header `X-Forwarded-For` contains the clients' addresses"},
+			{Name: "ORDERGRAPH_TRUSTED_PROXIES", Value: setting.ParsedBy(&r.Proxies, "", "addresses or networks like 10.0.0.0/8, separated by commas", httpheader.ParseProxies), Meaning: "addresses or networks, such as `10.0.0.0/8`, of the [proxies](operations.md#load) whose header `X-Forwarded-For` contains the clients' addresses"},
 			{Name: "ORDERGRAPH_CURSOR_KEY", Value: setting.Secret(&r.CursorKey, minCursorKeyBytes), Meaning: fmt.Sprintf("secret of at least %d characters that signs pagination cursors; must be the same on all servers; required with `ORDERGRAPH_AUTH=jwt`. Without authentication, the default derives from the table name and is not secret", minCursorKeyBytes)},
 			{Name: "ORDERGRAPH_INTROSPECTION", Value: setting.Switch(&r.Introspection, "on"), Meaning: "`off` disables introspection; federation gateways can still read the subgraph schema"},
 			{Name: "ORDERGRAPH_GRAPHIQL", Value: setting.Switch(&r.GraphiQL, "on"), Meaning: "`off` disables the editor GraphiQL at `/`"},

@@ -21,8 +21,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/auth"
 	"github.com/ordergraph/ordergraph/internal/config"
-	"github.com/ordergraph/ordergraph/internal/forwarded"
 	"github.com/ordergraph/ordergraph/internal/gctuning"
+	"github.com/ordergraph/ordergraph/internal/httpheader"
 	"github.com/ordergraph/ordergraph/internal/lifecycle"
 	"github.com/ordergraph/ordergraph/internal/logging"
 	"github.com/ordergraph/ordergraph/internal/server"
@@ -78,7 +78,7 @@ func TestEveryVariableIsRead(t *testing.T) {
 	got := read(t, set...)
 	want := config.Config{
 		Addr: ":0", AdminAddr: "127.0.0.1:9090", Store: config.DynamoDB, Table: dynamo.Options{Table: "orders", Shards: 64, Currency: "JPY", Reservations: setting.OrDefaults(commerce.ReservationLimits{})},
-		CursorKey: []byte("sixteen letters!"), Origins: []string{"https://a.example", "http://localhost:3000"}, Hosts: []string{"a.example", "B:8080"}, Proxies: forwarded.Proxies{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.0.2.1/32")}, LogLevel: slog.LevelDebug, LogFormat: logging.Text, AccessLog: true, Traces: true,
+		CursorKey: []byte("sixteen letters!"), Origins: []string{"https://a.example", "http://localhost:3000"}, Hosts: []string{"a.example", "B:8080"}, Proxies: httpheader.Proxies{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.0.2.1/32")}, LogLevel: slog.LevelDebug, LogFormat: logging.Text, AccessLog: true, Traces: true,
 		Limits: setting.OrDefaults(document.Limits{}), Rates: rate.DefaultOptions(), ServerLimits: setting.OrDefaults(server.Limits{}), PoolSizes: admission.New(admission.Sizes{}).Sizes(), ShareWeights: map[commerce.Role]int{commerce.RoleAdmin: 2, commerce.RoleService: 8}, GCTuning: gctuning.Options{GOGC: "50", GOMEMLIMIT: "1GiB"},
 		Shutdown:  lifecycle.Shutdown{Delay: 10 * time.Second, DrainTime: 20 * time.Second},
 		Documents: "trusted.json", TrustedOnly: true, Prices: "prices.json", Auth: config.AuthJWT, Anonymous: true,

@@ -1,6 +1,6 @@
 // Package graphiql serves GraphiQL, a GraphQL editor that runs in the browser. The server's binary
 // contains all files of the editor, so the page sends no requests to other origins. Within the
-// module, the package imports only internal/accept.
+// module, the package imports only internal/httpheader.
 //
 // The directory ui contains the source of the page. The built page is committed as ui.zip, so that
 // building the server does not require Node.js. ui/README.md describes how to rebuild ui.zip.

@@ -3,7 +3,7 @@ package graphiql
 import (
 	"strings"
 
-	"github.com/ordergraph/ordergraph/internal/accept"
+	"github.com/ordergraph/ordergraph/internal/httpheader"
 )
 
 // acceptsGzip reports whether the header Accept-Encoding allows gzip, either by name or with the
@@ -11,9 +11,9 @@ import (
 // allowed.
 func acceptsGzip(values []string) bool {
 	wildcard := false
-	for _, element := range accept.SplitElements(values) {
+	for _, element := range httpheader.SplitElements(values) {
 		coding, parameters, _ := strings.Cut(element, ";")
-		accepted := accept.Weight(parameters) > 0
+		accepted := httpheader.Weight(parameters) > 0
 		switch strings.ToLower(strings.TrimSpace(coding)) {
 		case "gzip", "x-gzip":
 			return accepted
@@ -28,7 +28,7 @@ func acceptsGzip(values []string) bool {
 // wildcard *. The slice values contains the header's values. The prefix W/ is ignored, because a
 // proxy may have added it to the tag.
 func etagMatches(values []string, tag string) bool {
-	for _, element := range accept.SplitElements(values) {
+	for _, element := range httpheader.SplitElements(values) {
 		if element == "*" || strings.TrimPrefix(element, "W/") == tag {
 			return true
 		}

@@ -22,6 +22,6 @@ const (
 // header. If the compression library rejects the options, newCompressor returns an error.
 func newCompressor() (func(http.Handler) http.HandlerFunc, error) {
 	// zstd is disabled, because each zstd encoder uses megabytes of memory. The jitter and
-	// crosssite.PossibleCSRF prevent BREACH attacks (https://www.breachattack.com).
+	// httpheader.PossibleCSRF prevent BREACH attacks (https://www.breachattack.com).
 	return gzhttp.NewWrapper(gzhttp.MinSize(minCompressedSize), gzhttp.CompressionLevel(gzip.BestSpeed), gzhttp.EnableZstd(false), gzhttp.RandomJitter(maxCompressionJitter, 0, false))
 }

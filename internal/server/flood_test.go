@@ -18,7 +18,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/graph/rate"
 	"github.com/ordergraph/ordergraph/internal/admission"
-	"github.com/ordergraph/ordergraph/internal/forwarded"
+	"github.com/ordergraph/ordergraph/internal/httpheader"
 	"github.com/ordergraph/ordergraph/internal/server"
 	"github.com/ordergraph/ordergraph/internal/test/authtest"
 )
@@ -289,7 +289,7 @@ func TestTrustedProxies(t *testing.T) {
 		opts.Graph.Rates = rate.Options{Burst: 100, Restore: 1, Now: func() time.Time { return now }}
 		opts.Graph.Limits.Cost = 100
 		if trusted {
-			opts.Proxies, _ = forwarded.ParseProxies("127.0.0.0/8")
+			opts.Proxies, _ = httpheader.ParseProxies("127.0.0.0/8")
 		}
 		l, _ := liveWithAuthentication(t, opts)
 		status := func(chain string) int {

@@ -16,7 +16,7 @@ import (
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/internal/admission"
-	"github.com/ordergraph/ordergraph/internal/crosssite"
+	"github.com/ordergraph/ordergraph/internal/httpheader"
 	"github.com/ordergraph/ordergraph/internal/lifecycle"
 	"github.com/ordergraph/ordergraph/internal/observation"
 )
@@ -221,7 +221,7 @@ func (h httpHandler) receiveBody(w http.ResponseWriter, r *http.Request) (body [
 		}
 		return h.readBody(w, r)
 	}
-	if crosssite.PossibleCSRF(r.Header, preflightHeaders) {
+	if httpheader.PossibleCSRF(r.Header, preflightHeaders) {
 		return nil, newRefusal(http.StatusForbidden, errcode.CSRFPrevented, "the request could have been sent by a page of another site: use POST, or add the header %s with any value", preflightHeaders[0])
 	}
 	return nil, nil

@@ -4,7 +4,7 @@ import (
 	"mime"
 	"strings"
 
-	"github.com/ordergraph/ordergraph/internal/accept"
+	"github.com/ordergraph/ordergraph/internal/httpheader"
 )
 
 // mediaType is the media type of a GraphQL response.
@@ -30,7 +30,7 @@ func negotiateMediaType(values []string) (mediaType, bool) {
 	if len(values) == 0 || len(values) == 1 && (values[0] == "*/*" || values[0] == string(typeJSON)) {
 		return typeJSON, true
 	}
-	ranges := accept.SplitElements(values)
+	ranges := httpheader.SplitElements(values)
 	if len(ranges) == 0 {
 		return typeJSON, true
 	}
@@ -75,7 +75,7 @@ func mediaTypeWeight(ranges []string, t mediaType) (weight float64, rank int) {
 			rangeRank = acceptRankAny
 		}
 		if rangeRank > rank && allowsUTF8(parameters) {
-			weight, rank = accept.Weight(parameters), rangeRank
+			weight, rank = httpheader.Weight(parameters), rangeRank
 		}
 	}
 	return weight, rank

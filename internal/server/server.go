@@ -4,11 +4,11 @@
 //
 //   - The request gets a request ID. If its handler panics, the server recovers (requestid.go).
 //   - Telemetry observes the request (package observation).
-//   - If authentication is off, the Host header is checked (crosssite.AllowedHosts).
+//   - If authentication is off, the Host header is checked (httpheader.AllowedHosts).
 //   - The CORS rules are applied.
 //   - The Accept header determines the media type of the response (mediatype.go).
 //   - The token is verified (authentication.go).
-//   - A GET request is checked for cross-site request forgery (crosssite.PossibleCSRF).
+//   - A GET request is checked for cross-site request forgery (httpheader.PossibleCSRF).
 //   - The body is read (request.go). Its length is charged to the caller's rate limit.
 //   - The request acquires a slot of admission.PoolRequests, and its timeout begins (graphql.go).
 //   - The request is decoded (parameters.go) and executed (graph.Executor).
@@ -38,9 +38,8 @@ import (
 	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/auth"
-	"github.com/ordergraph/ordergraph/internal/crosssite"
-	"github.com/ordergraph/ordergraph/internal/forwarded"
 	"github.com/ordergraph/ordergraph/internal/graphiql"
+	"github.com/ordergraph/ordergraph/internal/httpheader"
 	"github.com/ordergraph/ordergraph/internal/lifecycle"
 	"github.com/ordergraph/ordergraph/internal/observation"
 	"github.com/ordergraph/ordergraph/internal/setting"
@@ -63,7 +62,7 @@ type Options struct {
 	// rejected.
 	Hosts []string
 	// Proxies are the proxies whose X-Forwarded-For header contains the clients' addresses.
-	Proxies forwarded.Proxies
+	Proxies httpheader.Proxies
 	// NoGraphiQL disables GraphiQL.
 	NoGraphiQL bool
 	// Limits contains the maximum sizes and durations of a request or connection.
@@ -174,7 +173,7 @@ func New(opts Options) (http.Handler, error) {
 		withCORS.ServeHTTP(w, r)
 	})
 	if opts.Auth == nil {
-		allowed := crosssite.NewAllowedHosts(opts.Hosts)
+		allowed := httpheader.NewAllowedHosts(opts.Hosts)
 		serve, pages = withAllowedHosts(allowed, serve), withAllowedHosts(allowed, pages)
 	}
 	mux.Handle(PathGraphQL, withObservation(observed, serve))
@@ -202,7 +201,7 @@ func (h httpHandler) withCharge(next http.Handler) http.Handler {
 
 // withClientAddress is middleware that sets the RemoteAddr of requests from trusted proxies to the
 // client's address.
-func withClientAddress(trusted forwarded.Proxies, next http.Handler) http.Handler {
+func withClientAddress(trusted httpheader.Proxies, next http.Handler) http.Handler {
 	if len(trusted) == 0 {
 		return next
 	}
@@ -223,11 +222,11 @@ func denyAllOrigins(origins []string) func(string) bool {
 
 // preflightHeaders are request headers that a page of another site cannot send without a CORS
 // preflight. The slice must not be modified.
-var preflightHeaders = append(crosssite.PreflightHeaders(), ExplainHeader)
+var preflightHeaders = append(httpheader.PreflightHeaders(), ExplainHeader)
 
 // withAllowedHosts is middleware that responds with status 421 (Misdirected Request) if the Host
 // header is not allowed.
-func withAllowedHosts(allowed crosssite.AllowedHosts, next http.Handler) http.Handler {
+func withAllowedHosts(allowed httpheader.AllowedHosts, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !allowed.Allow(r.Host) {
 			w.Header()["X-Content-Type-Options"] = nosniff

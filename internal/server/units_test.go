@@ -21,7 +21,6 @@ import (
 
 	"github.com/ordergraph/ordergraph/dynamo/markdown"
 	"github.com/ordergraph/ordergraph/dynamo/model"
-	"github.com/ordergraph/ordergraph/dynamo/units"
 	"github.com/ordergraph/ordergraph/internal/test/golden"
 	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
@@ -212,9 +211,9 @@ func (m measured) predictRead(records map[model.Keys]model.Record) float64 {
 	for i, k := range m.keys {
 		read[i] = model.Reader{Record: records[k]}
 	}
-	predicted := units.ForBatchGet(read, len(m.keys)+m.missing)
+	predicted := model.BatchGetUnits(read, len(m.keys)+m.missing)
 	if m.operation == "Query" {
-		predicted = units.ForQuery(read)
+		predicted = model.QueryUnits(read)
 	}
 	if m.consistent {
 		predicted *= 2

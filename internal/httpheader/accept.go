@@ -1,15 +1,13 @@
-// Package accept parses HTTP headers that list alternatives with weights, such as Accept and
-// Accept-Encoding (https://www.rfc-editor.org/rfc/rfc9110#section-12.4). It imports only the
-// standard library.
-package accept
+package httpheader
 
 import (
 	"strconv"
 	"strings"
 )
 
-// SplitElements splits the values of a header at each comma and drops empty elements. It ignores
-// quotes, because no element that the server supports contains a quoted string.
+// SplitElements splits the values of a header that lists alternatives, such as Accept, at each
+// comma and drops empty elements. It ignores quotes, because no element that the server supports
+// contains a quoted string. See https://www.rfc-editor.org/rfc/rfc9110#section-12.4.
 func SplitElements(values []string) []string {
 	var elements []string
 	for element := range strings.SplitSeq(strings.Join(values, ","), ",") {

@@ -1,37 +1,34 @@
-// Package units calculates the read and write units that DynamoDB charges. The calculation is
-// necessary, because local replacements for DynamoDB may report wrong units. The package imports
-// dynamo/model. The calculation follows the documentation of AWS:
+package model
+
+import "math"
+
+// This file calculates the read and write units that DynamoDB charges. The calculation is
+// necessary, because local replacements for DynamoDB may report wrong units. It follows the
+// documentation of AWS:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html and
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
-package units
-
-import (
-	"math"
-
-	"github.com/ordergraph/ordergraph/dynamo/model"
-)
 
 // BytesPerReadUnit is the number of bytes that a strongly consistent read can return for one read
 // unit. An eventually consistent read of this number of bytes costs half a unit.
 const BytesPerReadUnit = 4096
 
-// ForRead returns the read units of an eventually consistent read of the given number of bytes. A
+// ReadUnits returns the read units of an eventually consistent read of the given number of bytes. A
 // read costs at least half a unit, even if it finds no record.
-func ForRead(bytes int) float64 {
+func ReadUnits(bytes int) float64 {
 	return math.Max(1, math.Ceil(float64(bytes)/BytesPerReadUnit)) / 2
 }
 
-// ForQuery returns the read units of an eventually consistent Query that reads the given records.
+// QueryUnits returns the read units of an eventually consistent Query that reads the given records.
 // DynamoDB adds up the sizes of the records and rounds up the sum.
-func ForQuery(records []model.Reader) float64 { return ForRead(model.SizeOfAll(records)) }
+func QueryUnits(records []Reader) float64 { return ReadUnits(SizeOfAll(records)) }
 
-// ForBatchGet returns the read units of an eventually consistent BatchGetItem. keys is the number
+// BatchGetUnits returns the read units of an eventually consistent BatchGetItem. keys is the number
 // of requested keys, and records are the records that were found. DynamoDB rounds up the size of
 // each record separately.
-func ForBatchGet(records []model.Reader, keys int) float64 {
-	units := ForRead(0) * float64(keys-len(records))
+func BatchGetUnits(records []Reader, keys int) float64 {
+	units := ReadUnits(0) * float64(keys-len(records))
 	for _, r := range records {
-		units += ForRead(r.Size())
+		units += ReadUnits(r.Size())
 	}
 	return units
 }
@@ -47,19 +44,19 @@ func writeUnits(bytes int) float64 {
 	return math.Max(1, math.Ceil(float64(bytes)/bytesPerWriteUnit))
 }
 
-// ForTransactWrite returns the write units that a transaction consumes to change a record. If
+// TransactWriteUnits returns the write units that a transaction consumes to change a record. If
 // before is nil, the record is new. If after is nil, the record is deleted. Sources:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.html#GSI.ThroughputConsiderations.Writes
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html#transaction-capacity-handling
-func ForTransactWrite(before, after model.Record) float64 {
-	oldSize, newSize := model.SizeOf(before), model.SizeOf(after)
+func TransactWriteUnits(before, after Record) float64 {
+	oldSize, newSize := SizeOf(before), SizeOf(after)
 	units := 2 * writeUnits(max(oldSize, newSize))
-	_, wasIndexed := before[model.AttrIndexPK]
-	_, isIndexed := after[model.AttrIndexPK]
+	_, wasIndexed := before[AttrIndexPK]
+	_, isIndexed := after[AttrIndexPK]
 	// An index entry costs one write, or two writes if its key changes. DynamoDB writes index entries
 	// outside the transaction.
 	switch {
-	case wasIndexed && isIndexed && model.EqualValues(before[model.AttrIndexPK], after[model.AttrIndexPK]) && model.EqualValues(before[model.AttrIndexSK], after[model.AttrIndexSK]):
+	case wasIndexed && isIndexed && EqualValues(before[AttrIndexPK], after[AttrIndexPK]) && EqualValues(before[AttrIndexSK], after[AttrIndexSK]):
 		units += writeUnits(max(oldSize, newSize))
 	case wasIndexed && isIndexed:
 		units += writeUnits(oldSize) + writeUnits(newSize)
@@ -71,20 +68,20 @@ func ForTransactWrite(before, after model.Record) float64 {
 	return units
 }
 
-// MaxForTransactWrite returns the maximum write units that a transaction consumes to write one
+// MaxTransactWriteUnits returns the maximum write units that a transaction consumes to write one
 // record of the given size. If indexed is true, the result includes two index writes, because
 // DynamoDB may have to replace the record's index entry.
-func MaxForTransactWrite(bytes int, indexed bool) float64 {
+func MaxTransactWriteUnits(bytes int, indexed bool) float64 {
 	if indexed {
 		return 4 * writeUnits(bytes)
 	}
 	return 2 * writeUnits(bytes)
 }
 
-// ForCounterUpdate returns the write units that a transaction consumes to change a counter of an
+// CounterUpdateUnits returns the write units that a transaction consumes to change a counter of an
 // indexed record. If r is nil, the record's size is assumed to be 1 KB.
-func ForCounterUpdate(r model.Record) float64 { return 3 * writeUnits(model.SizeOf(r)) }
+func CounterUpdateUnits(r Record) float64 { return 3 * writeUnits(SizeOf(r)) }
 
-// ForConditionCheck returns the write units that a transaction consumes to check a condition on a
+// ConditionCheckUnits returns the write units that a transaction consumes to check a condition on a
 // record. If r is nil, the size of the record is assumed to be 1 KB.
-func ForConditionCheck(r model.Record) float64 { return 2 * writeUnits(model.SizeOf(r)) }
+func ConditionCheckUnits(r Record) float64 { return 2 * writeUnits(SizeOf(r)) }

@@ -1,4 +1,4 @@
-package forwarded
+package httpheader
 
 import (
 	"net/http"
@@ -36,12 +36,12 @@ func TestClientAddress(t *testing.T) {
 		"an empty hop":                   {proxy, []string{"198.51.100.1, "}, proxy},
 		"a malformed remote address":     {"@", []string{"198.51.100.1"}, "@"},
 	} {
-		if got := trusted.ClientAddress(c.remote, http.Header{Header: c.values}); got != c.want {
+		if got := trusted.ClientAddress(c.remote, http.Header{forwardedFor: c.values}); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}
 	var none Proxies
-	if got := none.ClientAddress(proxy, http.Header{Header: {"198.51.100.1"}}); got != proxy {
+	if got := none.ClientAddress(proxy, http.Header{forwardedFor: {"198.51.100.1"}}); got != proxy {
 		t.Errorf("without trusted proxies, the client is %s", got)
 	}
 	for _, text := range []string{"10.0.0.0/33", "proxy.example", "10.0.0", "10.0.0.1-10.0.0.9"} {

@@ -1,4 +1,4 @@
-package crosssite
+package httpheader
 
 import (
 	"net"

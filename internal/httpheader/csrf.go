@@ -1,6 +1,7 @@
-// Package crosssite detects HTTP requests that a page of another site may have caused. It imports
-// only the standard library.
-package crosssite
+// Package httpheader interprets the headers of HTTP requests: whether a page of another site may have
+// caused the request, which client sent it through proxies, and which alternatives the client
+// accepts. It imports only the standard library.
+package httpheader
 
 import (
 	"mime"

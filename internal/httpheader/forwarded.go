@@ -1,6 +1,4 @@
-// Package forwarded determines the addresses of clients whose requests arrive through proxies. It
-// imports no other package of the module.
-package forwarded
+package httpheader
 
 import (
 	"net"
@@ -9,9 +7,9 @@ import (
 	"strings"
 )
 
-// Header is the name of a request header. Each proxy appends the address of the connection on which
+// forwardedFor is the name of a request header. Each proxy appends the address of the connection on which
 // the request has arrived.
-const Header = "X-Forwarded-For"
+const forwardedFor = "X-Forwarded-For"
 
 // Proxies are the networks of the proxies whose X-Forwarded-For header is trusted.
 type Proxies []netip.Prefix
@@ -61,7 +59,7 @@ func (p Proxies) ClientAddress(remote string, header http.Header) string {
 	if !p.Trusts(remote) {
 		return remote
 	}
-	hops := strings.Split(strings.Join(header.Values(Header), ","), ",")
+	hops := strings.Split(strings.Join(header.Values(forwardedFor), ","), ",")
 	for i := len(hops) - 1; i >= 0; i-- {
 		address, ok := parseHop(strings.TrimSpace(hops[i]))
 		if !ok {
