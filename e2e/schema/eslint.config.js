@@ -1,6 +1,6 @@
 import graphql from '@graphql-eslint/eslint-plugin'
 
-import { root } from './schema.js'
+import { root, schemaFiles } from './schema.js'
 
 const rule = (name, options) => [`@graphql-eslint/${name}`, options ? ['error', options] : 'error']
 
@@ -9,12 +9,11 @@ const foreign = '^(federation__FieldSet|link__Import)$'
 
 export default [
   {
-    files: ['*.graphqls'],
+    files: schemaFiles,
     plugins: { '@graphql-eslint': graphql },
     languageOptions: {
       parser: graphql.parser,
-      // The schema is all files together.
-      parserOptions: { graphQLConfig: { schema: `${root}/*.graphqls` } },
+      parserOptions: { graphQLConfig: { schema: schemaFiles.map((name) => `${root}/${name}`) } },
     },
     rules: Object.fromEntries([
       rule('relay-connection-types'),

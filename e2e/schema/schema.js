@@ -9,6 +9,9 @@ export const root = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/
 /** The schema as `_service` tells it. */
 export const published = readFileSync(`${root}/deploy/subgraph.graphqls`, 'utf8')
 
+/** The files that contain the whole schema. `_service` omits the definitions of federation. */
+export const schemaFiles = ['deploy/subgraph.graphqls', 'schema/federation.graphqls']
+
 /** The schema of the last release, in the same form. */
 export const released = readFileSync(new URL('released.graphqls', import.meta.url), 'utf8')
 

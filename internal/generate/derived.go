@@ -6,7 +6,6 @@ import (
 	"go/types"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"unicode"
@@ -22,8 +21,8 @@ import (
 // connection and edge types. payloadsFile contains the payload types of the mutations. aliasesFile
 // contains the Go types of all these schema types.
 const (
-	connectionsFile = "connections.graphqls"
-	payloadsFile    = "payloads.graphqls"
+	connectionsFile = "schema/connections.graphqls"
+	payloadsFile    = "schema/payloads.graphqls"
 	aliasesFile     = "graph/types_generated.go"
 )
 
@@ -58,7 +57,7 @@ type derivedSchema struct {
 
 // mutationsFile is the schema file that declares the mutations. In this file, the description of
 // placeOrder states the maximum number of products in an order. The generator updates this number.
-const mutationsFile = "mutations.graphqls"
+const mutationsFile = "schema/mutations.graphqls"
 
 // writeMaxLines writes the value of commerce.MaxLines into the description of the mutation
 // placeOrder.
@@ -75,22 +74,15 @@ func writeMaxLines(commerce *types.Package) {
 }
 
 // parseHandWrittenSchema parses all schema files that are not generated.
-func parseHandWrittenSchema() *gql.SchemaDocument {
-	var sources []*gql.Source
-	for _, name := range mustValue(filepath.Glob("*.graphqls")) {
-		if name == connectionsFile || name == payloadsFile {
-			continue
-		}
-		sources = append(sources, &gql.Source{Name: name, Input: string(mustValue(os.ReadFile(name)))})
-	}
-	return mustValue(gqlparser.ParseSchemas(sources...))
+func parseHandWrittenSchema(sources []*gql.Source) *gql.SchemaDocument {
+	generated := func(s *gql.Source) bool { return s.Name == connectionsFile || s.Name == payloadsFile }
+	return mustValue(gqlparser.ParseSchemas(slices.DeleteFunc(slices.Clone(sources), generated)...))
 }
 
 // deriveSchema generates connection types, payload types and Command methods from the hand-written
 // schema, and writes them to files.
 func deriveSchema(cfg *config.Config, store, commerce *types.Package) *derivedSchema {
-	writeMaxLines(commerce)
-	schema := parseHandWrittenSchema()
+	schema := parseHandWrittenSchema(cfg.Sources)
 	d := &derivedSchema{mutations: map[string]mutation{}, models: map[string]string{}, enums: map[string]map[string]config.EnumValue{}}
 	for name, entry := range cfg.Models {
 		if len(entry.Model) == 1 && strings.HasPrefix(entry.Model[0], commerceImport+".") {

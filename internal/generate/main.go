@@ -10,11 +10,14 @@ import (
 	"log"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/99designs/gqlgen/api"
 	"github.com/99designs/gqlgen/codegen"
 	"github.com/99designs/gqlgen/codegen/config"
+	"github.com/vektah/gqlparser/v2/ast"
 	"golang.org/x/tools/go/packages"
 )
 
@@ -84,17 +87,22 @@ func run() (err error) {
 	commerce := loadPackage(commerceImport)
 	writeApply(commerce)
 	store, model := loadPackage(storePackage), loadPackage(modelPackage)
-	cfg, err := config.LoadConfigFromDefaultLocations()
-	if err != nil {
-		return fmt.Errorf("read gqlgen.yml: %w", err)
-	}
-	derived := deriveSchema(cfg, store, commerce)
-	cfg = mustValue(config.LoadConfigFromDefaultLocations()) // read the schema again, because deriveSchema has changed it
+	writeMaxLines(commerce)
+	derived := deriveSchema(loadConfig(), store, commerce)
+	cfg := loadConfig() // read the schema again, because deriveSchema has changed it
 	derived.bind(cfg)
 	log.SetOutput(io.Discard) // discard gqlgen's list of all fields with resolvers
 	check(api.Generate(cfg, api.AddPlugin(plugin{patterns, model, derived})))
 	moveOracle(cfg.Exec.Filename)
 	return updateGolden()
+}
+
+// loadConfig reads gqlgen.yml and the schema files. It sorts these files by name, because the SDL of
+// the subgraph has the same order.
+func loadConfig() *config.Config {
+	cfg := mustValue(config.LoadConfigFromDefaultLocations())
+	slices.SortFunc(cfg.Sources, func(a, b *ast.Source) int { return strings.Compare(filepath.Base(a.Name), filepath.Base(b.Name)) })
+	return cfg
 }
 
 // updateGolden updates the golden files and the tables in the docs. It does so by running the
