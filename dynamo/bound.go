@@ -74,11 +74,11 @@ func (b CostBounds) ListBound(p model.AccessPattern, page PageRequest, statuses 
 
 // CollectionBound returns the maximum cost of reading an item collection with one Query.
 func (b CostBounds) CollectionBound(p model.AccessPattern, consistent bool) ReadCostBound {
-	var rest []model.Entity
+	var rest []*model.Entity
 	bytes := 0
 	for _, e := range model.Entities() {
 		switch {
-		case e.PK != p.PK || e.EdgeOf != nil: // edges are not read
+		case e.PK != p.PK || e.IsEdge(): // edges are not read
 		case strings.Contains(string(e.SK), "{"):
 			rest = append(rest, e)
 		default: // one record of this entity
@@ -163,7 +163,7 @@ func (b CostBounds) WriteUnits(mutation string, lines int) (most float64) {
 	return most
 }
 
-func (b CostBounds) maxRecordSize(entities []model.Entity) int {
+func (b CostBounds) maxRecordSize(entities []*model.Entity) int {
 	size := 0
 	for _, e := range entities {
 		size = max(size, b.sizes[e.Name])

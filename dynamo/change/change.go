@@ -86,7 +86,7 @@ type resultDecoder[V any] func(model.Reader) (V, error)
 //
 // Errors: user errors from plan, commerce.IdempotencyKeyReused, model.ErrCorrupt, errors from
 // table.WrapError. After table.ErrOutcomeUnknown, the mutation may have been committed.
-func mutate[C any, V model.MutationResult](ctx context.Context, t *table.Table, p *model.WritePattern, caller Caller, command C, decode resultDecoder[V], plan func(context.Context, *change) (V, error)) (V, error) {
+func mutate[C, V any](ctx context.Context, t *table.Table, p *model.WritePattern, caller Caller, command C, decode resultDecoder[V], plan func(context.Context, *change) (V, error)) (V, error) {
 	var zero V
 	c := &change{table: t.Consistent(), pattern: p, caller: caller, known: map[model.Keys]model.Record{}}
 	remembered, err := newIdempotency(c, command)
@@ -259,7 +259,7 @@ func (c *change) create(r model.Record) { c.put(r, table.RecordNotExists) }
 
 // createWithEdges creates the record of a value and its edges (copies with other index keys). If
 // the record already exists, the transaction fails.
-func createWithEdges[V model.MutationResult](c *change, v V) {
+func createWithEdges(c *change, v any) {
 	records := model.EncodeWithEdges(&c.KeyBuilder, v)
 	c.create(records[0])
 	for _, edge := range records[1:] {
@@ -269,7 +269,7 @@ func createWithEdges[V model.MutationResult](c *change, v V) {
 
 // updateWithEdges updates the record of a value and its edges (copies with other index keys).
 // current is the record in the table. b builds the new keys.
-func updateWithEdges[V model.MutationResult](c *change, b *model.KeyBuilder, current model.Record, before, after V, when table.Condition) {
+func updateWithEdges(c *change, b *model.KeyBuilder, current model.Record, before, after any, when table.Condition) {
 	oldRecords, newRecords := model.EncodeWithEdges(c.oldKeyBuilder(), before), model.EncodeWithEdges(b, after)
 	c.update(oldRecords[0], newRecords[0], when)
 	c.updateEdges(current, oldRecords, newRecords)
@@ -436,7 +436,7 @@ func (c *change) adjustCounters(ctx context.Context, all ...counterAdjustment) e
 // Errors: model.ErrCorrupt.
 func (c *change) decodeWithEdges(r model.Record) ([]model.Record, error) {
 	e := model.EntityOf(model.KeyOf(r))
-	records, err := c.table.Reencode(*e, r)
+	records, err := c.table.Reencode(e, r)
 	return slices.DeleteFunc(records, func(r model.Record) bool {
 		entity := model.EntityOf(model.KeyOf(r))
 		return entity == nil || entity.BaseEntity().Name != e.Name

@@ -69,7 +69,7 @@ func (v *customerVerifier) addRecord(e *model.Entity, rec model.Record) {
 		v.deletion = rec
 	case model.EntitySpending.Name:
 		v.spendingRecords[model.KeyOf(rec)] = rec
-	case model.EntityCustomerOrder.Name:
+	case model.EntityOrder.Name:
 		v.copyCount++
 		v.addOrder(rec)
 		v.lastUpdated = v.lastUpdated.laterOf(newerOrders{[]commerce.OrderID{commerce.OrderID(model.FirstPlaceholderValue(e.SK, model.TextOf(rec, model.AttrSK)))}, updatedAt(rec)})

@@ -27,8 +27,8 @@ import (
 func unverifiedChanges() map[string][]string {
 	alone := []string{"orderEvent.actor", "warehouse.name", "deletedCustomer.deletedAt"}
 	for _, e := range model.Entities() {
-		versioned := slices.ContainsFunc(model.AttributesOf(&e), func(a model.Attribute) bool { return a.Name == model.AttrVersion })
-		if ordered := e.Name == model.EntityOrder.Name || e.Name == model.EntityCustomerOrder.Name; versioned && !ordered && len(e.BaseEntity().Edges()) == 0 {
+		versioned := slices.ContainsFunc(model.AttributesOf(e), func(a model.Attribute) bool { return a.Name == model.AttrVersion })
+		if ordered := e.BaseEntity() == &model.EntityOrder; versioned && !ordered && len(e.BaseEntity().Edges()) == 0 {
 			alone = append(alone, e.Name+".version") // it has neither edges nor a copy
 		}
 	}

@@ -108,7 +108,7 @@ func TestOmittedAttributesOfExternalRecords(t *testing.T) {
 		r := storetest.NewRawTable(t, db, commerce.Dataset{}, dynamo.Options{})
 		edges := 0
 		for _, rec := range externalRecords() {
-			if e := model.EntityOf(model.KeyOf(rec)); e != nil && e.EdgeOf != nil {
+			if e := model.EntityOf(model.KeyOf(rec)); e != nil && e.IsEdge() {
 				edges++
 				continue
 			}

@@ -15,7 +15,7 @@ func EntityKeysTable() string {
 	rows := [][]string{{"entity", CodeCell(model.AttrPK) + ", " + CodeCell(model.AttrSK), CodeCell(model.AttrIndexPK) + ", " + CodeCell(model.AttrIndexSK)}}
 	for _, e := range model.Entities() {
 		entity, index := CodeCell(e.Name), ""
-		if e.EdgeOf != nil {
+		if e.IsEdge() {
 			entity += " (edge)"
 		}
 		if e.IndexPK != "" {
@@ -63,7 +63,7 @@ func AttributeList() string {
 		lines, records = append(lines, line), append(records, record)
 	}
 	for _, e := range model.Entities() {
-		if attributes := model.AttributesOf(&e); attributes != nil && e.EdgeOf == nil {
+		if attributes := model.AttributesOf(e); attributes != nil && !e.IsEdge() {
 			add(e.Name, attributes)
 		}
 	}

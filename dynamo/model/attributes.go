@@ -75,44 +75,63 @@ const (
 	presenceOptional
 )
 
-// MutationResult is the constraint for the types that mutations return.
-type MutationResult interface {
-	*commerce.Customer | *commerce.Order | *commerce.Product | *commerce.InventoryLevel | *commerce.Warehouse | *commerce.Employee
+// recordCodec encodes and decodes the attributes of an entity's records as values of one Go type.
+type recordCodec interface {
+	// encode returns the attributes of v, a pointer to a value. If v has another type, it returns false.
+	encode(v any) (Record, bool)
+	// decode returns a pointer to the value of a record.
+	decode(codec *Codec, r Reader) (any, error)
+	// largest returns a pointer to the value with the largest record.
+	largest() any
+	describe() []Attribute
 }
 
-// EncodeWithEdges returns the record of a value, followed by its edges (copies with other index
-// keys). For an order, the copy in the customer's partition follows.
-func EncodeWithEdges[V MutationResult](b *KeyBuilder, v V) []Record {
-	e, attributes := entityAndAttributes(v)
-	records := b.encodeWithEdges(e, attributes)
-	if e == &EntityOrder {
-		records = append(records, b.record(&EntityCustomerOrder, attributes))
+// codecFor is the recordCodec for values of type V. declare declares the attributes, and read decodes
+// a record.
+type codecFor[V any] struct {
+	declare func(*attributeVisitor, *V)
+	read    func(*Codec, Reader) (*V, error)
+}
+
+func (c codecFor[V]) encode(v any) (Record, bool) {
+	value, ok := v.(*V)
+	if !ok {
+		return nil, false
 	}
-	return records
+	a := attributeVisitor{mode: modeWriting, encoded: make(Record, 8)}
+	c.declare(&a, value)
+	return a.encoded, true
+}
+
+func (c codecFor[V]) decode(codec *Codec, r Reader) (any, error) { return c.read(codec, r) }
+
+func (c codecFor[V]) largest() any { return new(largestValue(c.declare)) }
+
+func (c codecFor[V]) describe() []Attribute { return describeAttributes(c.declare) }
+
+// EncodeWithEdges returns the record of a value and its copies. v points to a value that an entity's
+// codec encodes, such as a commerce.Product.
+func EncodeWithEdges(b *KeyBuilder, v any) []Record {
+	e, attributes := entityAndAttributes(v)
+	return b.encodeWithCopies(e, attributes)
 }
 
 // EncodeAttributes returns the attributes of a value, without the keys.
-func EncodeAttributes[V MutationResult](v V) Record {
+func EncodeAttributes(v any) Record {
 	_, attributes := entityAndAttributes(v)
 	return attributes
 }
 
-func entityAndAttributes[V MutationResult](v V) (*Entity, Record) {
-	switch v := any(v).(type) {
-	case *commerce.Customer:
-		return &EntityCustomer, encode(customerAttributes, *v)
-	case *commerce.Order:
-		return &EntityOrder, encode(orderAttributes, orderWithOptionalFields{order: *v})
-	case *commerce.Product:
-		return &EntityProduct, encode(productAttributes, *v)
-	case *commerce.InventoryLevel:
-		return &EntityInventoryLevel, encode(inventoryLevelAttributes, *v)
-	case *commerce.Warehouse:
-		return &EntityWarehouse, encode(warehouseAttributes, *v)
-	case *commerce.Employee:
-		return &EntityEmployee, encode(employeeAttributes, *v)
+func entityAndAttributes(v any) (*Entity, Record) {
+	for _, e := range allEntities {
+		if e.codec == nil {
+			continue
+		}
+		if attributes, ok := e.codec.encode(v); ok {
+			return e, attributes
+		}
 	}
-	return nil, nil
+	panic(fmt.Sprintf("no entity has a codec for %T", v))
 }
 
 func encode[V any](declare func(*attributeVisitor, *V), v V) Record {
@@ -134,37 +153,12 @@ func describeAttributes[V any](declare func(*attributeVisitor, *V)) []Attribute 
 }
 
 // AttributesOf returns the attributes of an entity's records. It returns nil for idempotency
-// records and email claims, because no function declares their attributes.
+// records, because they have no codec.
 func AttributesOf(e *Entity) []Attribute {
-	switch e.BaseEntity().Name {
-	case EntityCustomer.Name:
-		return describeAttributes(customerAttributes)
-	case EntityDeletedCustomer.Name:
-		return describeAttributes(deletedCustomerAttributes)
-	case EntityOrder.Name, EntityCustomerOrder.Name:
-		return describeAttributes(orderAttributes)
-	case EntityOrderItem.Name:
-		return describeAttributes(orderItemAttributes)
-	case EntityOrderEvent.Name, EntityLastEvent.Name:
-		return describeAttributes(eventAttributes)
-	case EntityOrderCounts.Name:
-		return describeAttributes(orderCountsAttributes)
-	case EntityRepOrders.Name:
-		return describeAttributes(repOrderCountAttributes)
-	case EntitySpending.Name:
-		return describeAttributes(spendingAttributes)
-	case EntityProduct.Name:
-		return describeAttributes(productAttributes)
-	case EntityCategory.Name:
-		return describeAttributes(categoryAttributes)
-	case EntityInventoryLevel.Name:
-		return describeAttributes(inventoryLevelAttributes)
-	case EntityWarehouse.Name:
-		return describeAttributes(warehouseAttributes)
-	case EntityEmployee.Name:
-		return describeAttributes(employeeAttributes)
+	if e.BaseEntity().codec == nil {
+		return nil
 	}
-	return nil
+	return e.BaseEntity().codec.describe()
 }
 
 // EmbeddedItemAttributes returns the attributes of a line item embedded in the order's own record.
@@ -208,11 +202,12 @@ func optionalTextAttribute[S ~string](a *attributeVisitor, name string, v *S, mo
 	putText(a, name, v, most, presenceOptional)
 }
 
-// indexedTextAttribute declares a string attribute whose value is also in e's index partition key.
-// If a record lacks the attribute, the visitor reads this key (see Reader.textOrIndexKey).
-func indexedTextAttribute[S ~string](a *attributeVisitor, name string, v *S, most int, e *Entity, p presence) {
+// indexedTextAttribute declares a string attribute whose value is also in the index partition key,
+// which has the template t. If a record lacks the attribute, the visitor reads this key (see
+// Reader.textOrIndexKey).
+func indexedTextAttribute[S ~string](a *attributeVisitor, name string, v *S, most int, t KeyTemplate, p presence) {
 	if a.mode == modeReading {
-		*v = S(a.textOrIndexKey(name, e))
+		*v = S(a.textOrIndexKey(name, t, p))
 		return
 	}
 	putText(a, name, v, most, p)

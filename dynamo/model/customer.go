@@ -27,7 +27,7 @@ func customerAttributes(a *attributeVisitor, c *commerce.Customer) {
 	textAttribute(a, "name", &c.Name, commerce.MaxName)
 	textAttribute(a, "email", &c.Email, commerce.MaxEmail)
 	a.texts("phoneNumbers", &c.PhoneNumbers, commerce.MaxPhoneNumbers, commerce.MaxPhoneNumberLength)
-	indexedTextAttribute(a, "accountRepId", &c.AccountRepID, commerce.MaxIDLength, &EntityCustomerRep, presenceOptional)
+	indexedTextAttribute(a, "accountRepId", &c.AccountRepID, commerce.MaxIDLength, repKey, presenceOptional)
 	a.optionalCounter(AttrOrderCount, &c.OrderCount, nil)
 	a.flag(AttrSpendingComplete, &c.SpendingComplete)
 	a.createdAt(&c.CreatedAt)
@@ -67,6 +67,18 @@ func (codec *Codec) DecodeCustomer(r Reader) (*commerce.Customer, error) {
 	a, c := attributeVisitor{Reader: r}, &commerce.Customer{}
 	customerAttributes(&a, c)
 	return c, a.Err()
+}
+
+// emailClaim is the value of an email claim. The claimed address is only in the key.
+type emailClaim struct{ customer commerce.CustomerID }
+
+func emailClaimAttributes(a *attributeVisitor, c *emailClaim) {
+	textAttribute(a, AttrCustomerID, &c.customer, commerce.MaxIDLength)
+}
+
+func decodeEmailClaimRecord(r Reader) (*emailClaim, error) {
+	id, err := decodeEmailClaim(r)
+	return &emailClaim{id}, err
 }
 
 // decodeEmailClaim returns the ID of the customer who owns an email address.

@@ -26,18 +26,21 @@ func (e *Entity) EdgesCopying(names iter.Seq[string]) []*Entity {
 
 var edges = func() map[string][]*Entity {
 	found := map[string][]*Entity{}
-	for i := range allEntities {
-		if e := &allEntities[i]; e.EdgeOf != nil {
-			found[e.EdgeOf.Name] = append(found[e.EdgeOf.Name], e)
+	for _, e := range allEntities {
+		if e.IsEdge() {
+			found[e.Of.Name] = append(found[e.Of.Name], e)
 		}
 	}
 	return found
 }()
 
-// BaseEntity returns the entity whose records the edge e copies, or e if it is not an edge.
+// IsEdge reports whether e is an edge: a copy with the same partition key, but other index keys.
+func (e *Entity) IsEdge() bool { return e.Kind == Copy && e.PK == e.Of.PK }
+
+// BaseEntity returns the entity whose records e copies, or e if it is not a Copy.
 func (e *Entity) BaseEntity() *Entity {
-	if e.EdgeOf != nil {
-		return e.EdgeOf
+	if e.Kind == Copy {
+		return e.Of
 	}
 	return e
 }
@@ -98,12 +101,16 @@ func (e *Entity) CopiedAttributes(attributes Record) Record {
 	return kept
 }
 
-func (b *KeyBuilder) encodeWithEdges(e *Entity, attributes Record) []Record {
+// encodeWithCopies returns the record of an entity with the given attributes, and its copies.
+func (b *KeyBuilder) encodeWithCopies(e *Entity, attributes Record) []Record {
 	records := []Record{b.record(e, attributes)}
-	for _, edge := range e.Edges() {
-		lacks := func(name string) bool { return edge.placeholderValue(name, attributes) == "" }
-		if !slices.ContainsFunc(slices.Concat(edge.IndexPK.Placeholders(), edge.IndexSK.Placeholders()), lacks) {
-			records = append(records, b.record(edge, edge.CopiedAttributes(attributes)))
+	for _, c := range allEntities {
+		if c.Kind != Copy || c.Of != e {
+			continue
+		}
+		lacks := func(name string) bool { return c.placeholderValue(name, attributes) == "" }
+		if c.Optional || !slices.ContainsFunc(slices.Concat(c.IndexPK.Placeholders(), c.IndexSK.Placeholders()), lacks) {
+			records = append(records, b.record(c, c.CopiedAttributes(attributes)))
 		}
 	}
 	return records
@@ -144,7 +151,7 @@ func (p WritePattern) withEdges(entity *Entity, numbers ...string) WritePattern 
 // isOptional reports whether only some records have the edge e. This is the case if the edge's
 // index keys contain an optional attribute.
 func (e *Entity) isOptional() bool {
-	return slices.ContainsFunc(AttributesOf(e.EdgeOf), func(a Attribute) bool {
+	return slices.ContainsFunc(AttributesOf(e.Of), func(a Attribute) bool {
 		return a.Optional && slices.Contains(e.IndexAttributes(), a.Name)
 	})
 }

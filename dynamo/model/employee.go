@@ -10,7 +10,7 @@ func employeeAttributes(a *attributeVisitor, e *commerce.Employee) {
 	textAttribute(a, "jobTitle", &e.JobTitle, commerce.MaxName)
 	normalizedAttribute(a, &e.JobTitle)
 	parsedTextAttribute(a, "hireDate", &e.HireDate, commerce.ParseDate, "2026-01-01")
-	indexedTextAttribute(a, "warehouseId", &e.WarehouseID, commerce.MaxIDLength, &EntityEmployeeWarehouse, presenceOptional)
+	indexedTextAttribute(a, "warehouseId", &e.WarehouseID, commerce.MaxIDLength, warehouseKey, presenceOptional)
 	a.version(&e.Version)
 }
 

@@ -12,12 +12,8 @@ import (
 // EntityOf returns the entity whose key templates match a primary key. If no entity matches, other
 // software wrote the record, and EntityOf returns nil.
 func EntityOf(k Keys) *Entity {
-	for i := range allEntities {
-		e := &allEntities[i]
-		if _, ok := e.PK.Values(k.PK); !ok {
-			continue
-		}
-		if _, ok := e.SK.Values(k.SK); ok {
+	for _, e := range allEntities {
+		if e.PK.Matches(k.PK) && e.SK.Matches(k.SK) {
 			return e
 		}
 	}
@@ -30,9 +26,9 @@ var allEntities = Entities()
 
 // entityOfIndexKeys returns the entity whose index key templates match the given keys. If no entity
 // matches or one of the keys is empty, it returns false.
-func entityOfIndexKeys(indexPK, indexSK string) (Entity, bool) {
+func entityOfIndexKeys(indexPK, indexSK string) (*Entity, bool) {
 	if indexPK == "" || indexSK == "" {
-		return Entity{}, false
+		return nil, false
 	}
 	for _, e := range allEntities {
 		if e.IndexPK == "" || !strings.HasPrefix(indexSK, e.IndexSK.Prefix()) {
@@ -51,7 +47,7 @@ func entityOfIndexKeys(indexPK, indexSK string) (Entity, bool) {
 			}
 		}
 	}
-	return Entity{}, false
+	return nil, false
 }
 
 // WithIndexKeys replaces the index keys of an imported record. The record may come from a table
@@ -69,7 +65,7 @@ func (codec *Codec) WithIndexKeys(r Record) (Record, error) {
 		}
 		return r, nil
 	}
-	candidates, err := codec.Reencode(*e, r)
+	candidates, err := codec.Reencode(e, r)
 	if err != nil {
 		return nil, err
 	}
@@ -89,74 +85,31 @@ func (codec *Codec) WithIndexKeys(r Record) (Record, error) {
 	return nil, fmt.Errorf("%w: record %s: the attributes of the %s do not match the key", ErrCorrupt, r.KeyText(), e.Name)
 }
 
-// Reencode decodes a record and encodes it again, with all records derived from it, such as its
-// edges (copies with other index keys). The keys of the results are built from the attributes of r.
-// If the attributes do not match r's key, the new key is different or empty.
+// Reencode decodes a record and encodes it again, with its copies. The keys of the results are built
+// from the attributes of r. If the attributes do not match r's key, the new key is different or
+// empty.
 //
 // Errors: ErrCorrupt, or another error for an idempotency record.
-func (codec *Codec) Reencode(e Entity, r Record) ([]Record, error) {
-	encode, err := codec.decodeForReencoding(e, Reader{Record: r})
-	if err != nil {
+func (codec *Codec) Reencode(e *Entity, r Record) ([]Record, error) {
+	v, err := codec.decode(e, Reader{Record: r})
+	switch {
+	case err != nil:
 		return nil, err
+	case e.Kind == Claim:
+		return []Record{r}, nil // the value that it reserves is only in its key
 	}
-	return encode(codec.KeyBuilder()), nil
+	attributes, _ := e.BaseEntity().codec.encode(v)
+	return codec.KeyBuilder().encodeWithCopies(e.BaseEntity(), attributes), nil
 }
 
-// decodeForReencoding decodes a record and returns a function that encodes it as Reencode does.
+// decode decodes a record with the codec of its entity.
 //
 // Errors: ErrCorrupt, or another error for an idempotency record.
-func (codec *Codec) decodeForReencoding(e Entity, r Reader) (encode func(*KeyBuilder) []Record, err error) {
-	switch e.BaseEntity().Name {
-	case EntityCustomer.Name:
-		c, err := codec.DecodeCustomer(r)
-		return func(b *KeyBuilder) []Record { return CustomerRecords(b, *c) }, err
-	case EntityDeletedCustomer.Name:
-		c, err := DecodeDeletedCustomer(r)
-		return func(b *KeyBuilder) []Record { return []Record{DeletedCustomerRecord(b, *c)} }, err
-	case EntityEmailClaim.Name:
-		_, err := decodeEmailClaim(r)
-		return func(*KeyBuilder) []Record { return []Record{r.Record} }, err // keep the record: the address is only in the key, and claims have no index keys
-	case EntityOrder.Name, EntityCustomerOrder.Name:
-		o, err := codec.DecodeOrder(r)
-		return func(b *KeyBuilder) []Record { return OrderRecords(b, *o, nil, nil) }, err
-	case EntityOrderItem.Name:
-		i, err := codec.DecodeOrderItem(r)
-		return func(b *KeyBuilder) []Record {
-			return OrderRecords(b, commerce.Order{ID: i.OrderID, CustomerID: i.CustomerID, Status: commerce.Pending}, []commerce.LineItem{*i}, nil)
-		}, err
-	case EntityOrderEvent.Name:
-		event, err := DecodeEvent(r)
-		return func(b *KeyBuilder) []Record { return []Record{EventRecord(b, *event)} }, err
-	case EntityLastEvent.Name:
-		customer := commerce.CustomerID(r.RequiredText("customerId"))
-		event, err := DecodeEvent(r)
-		return func(b *KeyBuilder) []Record { return []Record{LastEventRecord(b, customer, *event)} }, err
-	case EntityOrderCounts.Name:
-		c, err := DecodeOrderCounts(r)
-		return func(b *KeyBuilder) []Record { return []Record{OrderCountsRecord(b, *c)} }, err
-	case EntityRepOrders.Name:
-		o, err := DecodeRepOrderCount(r)
-		return func(b *KeyBuilder) []Record { return []Record{RepOrderCountRecord(b, *o)} }, err
-	case EntitySpending.Name:
-		s, err := codec.DecodeSpending(r)
-		return func(b *KeyBuilder) []Record { return []Record{SpendingRecord(b, *s)} }, err
-	case EntityProduct.Name:
-		p, err := codec.DecodeProduct(r)
-		return func(b *KeyBuilder) []Record { return EncodeWithEdges(b, p) }, err
-	case EntityCategory.Name:
-		c, err := DecodeCategory(r)
-		return func(b *KeyBuilder) []Record { return []Record{CategoryRecord(b, *c)} }, err
-	case EntityInventoryLevel.Name:
-		l, err := DecodeInventoryLevel(r)
-		return func(b *KeyBuilder) []Record { return EncodeWithEdges(b, l) }, err
-	case EntityWarehouse.Name:
-		w, err := DecodeWarehouse(r)
-		return func(b *KeyBuilder) []Record { return EncodeWithEdges(b, w) }, err
-	case EntityEmployee.Name:
-		employee, err := DecodeEmployee(r)
-		return func(b *KeyBuilder) []Record { return EncodeWithEdges(b, employee) }, err
+func (codec *Codec) decode(e *Entity, r Reader) (any, error) {
+	if e.BaseEntity().codec == nil {
+		return nil, fmt.Errorf("record %s: records of kind %s cannot be imported", r.KeyText(), e.Name)
 	}
-	return nil, fmt.Errorf("record %s: records of kind %s cannot be imported", r.KeyText(), e.Name)
+	return e.BaseEntity().codec.decode(codec, r)
 }
 
 // UnreadableAttributes describes the problem of each attribute that cannot be decoded. Callers must
@@ -172,13 +125,13 @@ func (codec *Codec) UnreadableAttributes(e *Entity, rec Record) map[string]strin
 		}
 	}}
 	r.Text("entity")
-	if e.Name == EntityOrder.Name || e.Name == EntityCustomerOrder.Name {
+	if e.BaseEntity() == &EntityOrder {
 		// If the order's ID contains the creation time, decoding skips createdAt. So check it here.
 		if placed := r.Text("createdAt"); placed != "" {
 			r.time("createdAt", placed)
 		}
 	}
-	_, _ = codec.decodeForReencoding(*e, r)
+	_, _ = codec.decode(e, r)
 	return problems
 }
 
@@ -186,12 +139,12 @@ func (codec *Codec) UnreadableAttributes(e *Entity, rec Record) map[string]strin
 // Ordergraph would not write, such as a negative price. It includes values of embedded line items.
 func (codec *Codec) InvalidAttributes(e *Entity, rec Record) map[string]string {
 	problems := map[string]string{}
-	_, _ = codec.decodeForReencoding(*e, Reader{Record: rec, onInvalid: func(attribute, problem string) {
+	_, _ = codec.decode(e, Reader{Record: rec, onInvalid: func(attribute, problem string) {
 		if problems[attribute] == "" {
 			problems[attribute] = problem
 		}
 	}})
-	if e.Name == EntityOrder.Name || e.Name == EntityCustomerOrder.Name {
+	if e.BaseEntity() == &EntityOrder {
 		if invalid, ok := errors.AsType[*commerce.InvalidError](parseOrderID(e.KeyValues(KeyOf(rec))["orderId"])); ok {
 			problems["orderId"] = invalid.Reason
 		}

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
 	"strconv"
@@ -118,6 +119,24 @@ func checkKeyValue(v string) error {
 	return nil
 }
 
+// EntityKind says where the records of an entity come from.
+type EntityKind uint8
+
+const (
+	// Base is the kind of an entity whose records follow from no other records.
+	Base EntityKind = iota
+	// Copy is a record of the entity Of under other keys. Mutations that change the record also change
+	// its copies.
+	Copy
+	// Claim reserves a value, which is only in its key, for one record of the entity Of.
+	Claim
+	// Sum is a record that exists only for numbers that add up other records. Package dynamo/derive
+	// declares these numbers.
+	Sum
+	// Latest repeats the latest record of the entity Of.
+	Latest
+)
+
 // Entity is a kind of record, with the templates of its keys. If an entity has no templates for
 // index keys, its records are not in the index.
 type Entity struct {
@@ -132,70 +151,87 @@ type Entity struct {
 	Sharded bool
 	// Optional reports whether some of the records have no index keys.
 	Optional bool
-	// EdgeOf is set if this entity is an edge: a copy of another record, with the same partition key
-	// but other index keys. EdgeOf is the copied entity.
-	EdgeOf *Entity
+	Kind     EntityKind
+	// Of is the entity that a Copy, Claim or Latest follows. For other kinds, it is nil.
+	Of *Entity
 	// Owner is set if the partition key contains the ID of the customer who owns the record. It is the
 	// permission that a caller needs to read the record.
 	Owner commerce.Permission
-	// Omitted are the attributes that an edge (see EdgeOf) does not copy. If a mutation changes only
-	// these attributes, it does not have to update the edge.
+	// Omitted are the attributes that a Copy omits. If a mutation changes only these attributes, it
+	// does not have to update the copy.
 	Omitted []string
+	// Renamed maps a placeholder in the keys to its attribute, if their names differ.
+	Renamed map[string]string
+	// codec encodes and decodes the attributes. It is nil for idempotency records and for a Copy, which
+	// has the attributes of the entity Of.
+	codec recordCodec
 }
 
 // stockAttributes are a product's attributes that change with orders or inventory levels.
 var stockAttributes = []string{AttrTotalInventory, AttrAvailable, AttrStockRevision, AttrOrderCount}
 
+// accountRep is the value of Entity.Renamed for keys with the ID of an account rep.
+var accountRep = map[string]string{"employeeId": "accountRepId"}
+
+// Templates that several declarations use.
+const (
+	metadataSK   KeyTemplate = "#METADATA"
+	orderKey     KeyTemplate = "ORDER#{orderId}"
+	repKey       KeyTemplate = "REP#{employeeId}"
+	warehouseKey KeyTemplate = "WAREHOUSE#{warehouseId}"
+	categoryKey  KeyTemplate = "CATEGORY#{category}"
+)
+
 // The entities. The name of an edge begins with the name of the copied entity.
 var (
 	EntityCustomer = Entity{Name: "customer", Description: "customer",
-		PK: "CUSTOMER#{customerId}", SK: "#METADATA", IndexPK: "CUSTOMER", IndexSK: "{createdAt}#{customerId}", Sharded: true, Owner: commerce.PermissionReadCustomer}
+		PK: "CUSTOMER#{customerId}", SK: "#METADATA", IndexPK: "CUSTOMER", IndexSK: "{createdAt}#{customerId}", Sharded: true, Owner: commerce.PermissionReadCustomer, codec: codecFor[commerce.Customer]{customerAttributes, (*Codec).DecodeCustomer}}
 	EntityCustomerRep = Entity{Name: "customerRep", Description: "customer's account rep (edge)",
-		PK: "CUSTOMER#{customerId}", SK: "REP", IndexPK: "REP#{employeeId}", IndexSK: "CUSTOMER#{customerId}", EdgeOf: &EntityCustomer, Omitted: []string{AttrOrderCount, AttrSpendingComplete}}
+		PK: "CUSTOMER#{customerId}", SK: "REP", IndexPK: "REP#{employeeId}", IndexSK: "CUSTOMER#{customerId}", Kind: Copy, Of: &EntityCustomer, Omitted: []string{AttrOrderCount, AttrSpendingComplete}, Renamed: accountRep}
 	EntityCustomerName = Entity{Name: "customerName", Description: "customer's name (edge)",
-		PK: "CUSTOMER#{customerId}", SK: "NAME", IndexPK: "CUSTOMER_NAMES", IndexSK: "{foldedName}#{customerId}", Sharded: true, EdgeOf: &EntityCustomer, Omitted: []string{AttrOrderCount, AttrSpendingComplete}}
+		PK: "CUSTOMER#{customerId}", SK: "NAME", IndexPK: "CUSTOMER_NAMES", IndexSK: "{foldedName}#{customerId}", Sharded: true, Kind: Copy, Of: &EntityCustomer, Omitted: []string{AttrOrderCount, AttrSpendingComplete}}
 	EntityDeletedCustomer = Entity{Name: "deletedCustomer", Description: "deletion of a customer",
-		PK: "CUSTOMER#{customerId}", SK: "DELETED"}
+		PK: "CUSTOMER#{customerId}", SK: "DELETED", codec: codecFor[commerce.DeletedCustomer]{deletedCustomerAttributes, withoutCodec(DecodeDeletedCustomer)}}
 	EntityEmailClaim = Entity{Name: "emailClaim", Description: "e-mail claim",
-		PK: "EMAIL#{email}", SK: "#METADATA"}
+		PK: "EMAIL#{email}", SK: "#METADATA", Kind: Claim, Of: &EntityCustomer, codec: codecFor[emailClaim]{emailClaimAttributes, withoutCodec(decodeEmailClaimRecord)}}
 	EntityOrder = Entity{Name: "order", Description: "order",
-		PK: "ORDER#{orderId}", SK: "#METADATA", IndexPK: "STATUS#{status}", IndexSK: "ORDER#{orderId}", Sharded: true}
+		PK: "ORDER#{orderId}", SK: "#METADATA", IndexPK: "STATUS#{status}", IndexSK: "ORDER#{orderId}", Sharded: true, codec: codecFor[commerce.Order]{orderValueAttributes, (*Codec).DecodeOrder}}
 	EntityCustomerOrder = Entity{Name: "customerOrder", Description: "order, the customer's copy",
-		PK: "CUSTOMER#{customerId}", SK: "ORDER#{orderId}", IndexPK: "REP#{employeeId}", IndexSK: "ORDER#{orderId}", Optional: true, Owner: commerce.PermissionReadOrder}
+		PK: "CUSTOMER#{customerId}", SK: "ORDER#{orderId}", IndexPK: "REP#{employeeId}", IndexSK: "ORDER#{orderId}", Optional: true, Owner: commerce.PermissionReadOrder, Kind: Copy, Of: &EntityOrder, Renamed: accountRep}
 	EntityOrderItem = Entity{Name: "orderItem", Description: "order item",
-		PK: "ORDER#{orderId}", SK: "ITEM#{sku}", IndexPK: "PRODUCT#{sku}", IndexSK: "ORDER#{orderId}"}
+		PK: "ORDER#{orderId}", SK: "ITEM#{sku}", IndexPK: "PRODUCT#{sku}", IndexSK: "ORDER#{orderId}", Renamed: map[string]string{"sku": "productId"}, codec: codecFor[commerce.LineItem]{orderItemAttributes, (*Codec).DecodeOrderItem}}
 	EntityOrderEvent = Entity{Name: "orderEvent", Description: "order event",
-		PK: "ORDER#{orderId}", SK: "EVENT#{eventId}"}
+		PK: "ORDER#{orderId}", SK: "EVENT#{eventId}", codec: codecFor[commerce.Event]{eventAttributes, withoutCodec(DecodeEvent)}}
 	EntityLastEvent = Entity{Name: "lastEvent", Description: "a customer's last order event",
-		PK: "CUSTOMER#{customerId}", SK: "LAST_EVENT", Owner: commerce.PermissionReadOrder}
+		PK: "CUSTOMER#{customerId}", SK: "LAST_EVENT", Owner: commerce.PermissionReadOrder, Kind: Latest, Of: &EntityOrderEvent, codec: codecFor[lastEvent]{lastEventAttributes, withoutCodec(decodeLastEvent)}}
 	EntityProduct = Entity{Name: "product", Description: "product",
-		PK: "PRODUCT#{sku}", SK: "#METADATA", IndexPK: "CATEGORY#{category}", IndexSK: "PRODUCT#{sku}"}
+		PK: "PRODUCT#{sku}", SK: "#METADATA", IndexPK: "CATEGORY#{category}", IndexSK: "PRODUCT#{sku}", codec: codecFor[commerce.Product]{productAttributes, (*Codec).DecodeProduct}}
 	// The sort keys of a product's edges (copies with other index keys) come after its inventory
 	// levels. So one Query reads the product and its levels without the edges.
 	EntityProductName = Entity{Name: "productName", Description: "product's name (edge)",
-		PK: "PRODUCT#{sku}", SK: "WITH_NAME", IndexPK: "PRODUCT_NAMES", IndexSK: "{foldedName}#{sku}", Sharded: true, EdgeOf: &EntityProduct, Omitted: stockAttributes}
+		PK: "PRODUCT#{sku}", SK: "WITH_NAME", IndexPK: "PRODUCT_NAMES", IndexSK: "{foldedName}#{sku}", Sharded: true, Kind: Copy, Of: &EntityProduct, Omitted: stockAttributes}
 	EntityProductCategoryName = Entity{Name: "productCategoryName", Description: "product's name in its category (edge)",
-		PK: "PRODUCT#{sku}", SK: "WITH_CATEGORY", IndexPK: "CATEGORY_NAMES#{category}", IndexSK: "{foldedName}#{sku}", EdgeOf: &EntityProduct, Omitted: stockAttributes}
+		PK: "PRODUCT#{sku}", SK: "WITH_CATEGORY", IndexPK: "CATEGORY_NAMES#{category}", IndexSK: "{foldedName}#{sku}", Kind: Copy, Of: &EntityProduct, Omitted: stockAttributes}
 	EntityCategory = Entity{Name: "category", Description: "category with its product count",
-		PK: "CATEGORIES", SK: "CATEGORY#{category}"}
+		PK: "CATEGORIES", SK: "CATEGORY#{category}", Kind: Sum, codec: codecFor[commerce.Category]{categoryAttributes, withoutCodec(DecodeCategory)}}
 	EntityInventoryLevel = Entity{Name: "inventoryLevel", Description: "inventory level",
-		PK: "PRODUCT#{sku}", SK: "WAREHOUSE#{warehouseId}", IndexPK: "WAREHOUSE#{warehouseId}", IndexSK: "PRODUCT#{sku}"}
+		PK: "PRODUCT#{sku}", SK: "WAREHOUSE#{warehouseId}", IndexPK: "WAREHOUSE#{warehouseId}", IndexSK: "PRODUCT#{sku}", codec: codecFor[commerce.InventoryLevel]{inventoryLevelAttributes, withoutCodec(DecodeInventoryLevel)}}
 	EntityWarehouse = Entity{Name: "warehouse", Description: "warehouse",
-		PK: "WAREHOUSE#{warehouseId}", SK: "#METADATA", IndexPK: "WAREHOUSES", IndexSK: "WAREHOUSE#{warehouseId}"}
+		PK: "WAREHOUSE#{warehouseId}", SK: "#METADATA", IndexPK: "WAREHOUSES", IndexSK: "WAREHOUSE#{warehouseId}", codec: codecFor[commerce.Warehouse]{warehouseAttributes, withoutCodec(DecodeWarehouse)}}
 	EntityEmployee = Entity{Name: "employee", Description: "employee",
-		PK: "EMPLOYEE#{employeeId}", SK: "#METADATA", IndexPK: "EMPLOYEE", IndexSK: "{hireDate}#{employeeId}", Sharded: true}
+		PK: "EMPLOYEE#{employeeId}", SK: "#METADATA", IndexPK: "EMPLOYEE", IndexSK: "{hireDate}#{employeeId}", Sharded: true, codec: codecFor[commerce.Employee]{employeeAttributes, withoutCodec(DecodeEmployee)}}
 	EntityEmployeeName = Entity{Name: "employeeName", Description: "employee's name (edge)",
-		PK: "EMPLOYEE#{employeeId}", SK: "NAME", IndexPK: "EMPLOYEE_NAME#{name}", IndexSK: "EMPLOYEE#{employeeId}", EdgeOf: &EntityEmployee}
+		PK: "EMPLOYEE#{employeeId}", SK: "NAME", IndexPK: "EMPLOYEE_NAME#{name}", IndexSK: "EMPLOYEE#{employeeId}", Kind: Copy, Of: &EntityEmployee}
 	EntityEmployeeTitle = Entity{Name: "employeeTitle", Description: "employee's job title (edge)",
-		PK: "EMPLOYEE#{employeeId}", SK: "TITLE", IndexPK: "JOB_TITLE#{jobTitle}", IndexSK: "EMPLOYEE#{employeeId}", EdgeOf: &EntityEmployee}
+		PK: "EMPLOYEE#{employeeId}", SK: "TITLE", IndexPK: "JOB_TITLE#{jobTitle}", IndexSK: "EMPLOYEE#{employeeId}", Kind: Copy, Of: &EntityEmployee}
 	EntityEmployeeWarehouse = Entity{Name: "employeeWarehouse", Description: "employee's warehouse (edge)",
-		PK: "EMPLOYEE#{employeeId}", SK: "WAREHOUSE", IndexPK: "WAREHOUSE#{warehouseId}", IndexSK: "EMPLOYEE#{employeeId}", EdgeOf: &EntityEmployee}
+		PK: "EMPLOYEE#{employeeId}", SK: "WAREHOUSE", IndexPK: "WAREHOUSE#{warehouseId}", IndexSK: "EMPLOYEE#{employeeId}", Kind: Copy, Of: &EntityEmployee}
 	EntityOrderCounts = Entity{Name: "orderCounts", Description: "one of the records that count orders by status",
-		PK: "ORDER_COUNTS", SK: "PART#{part}"}
+		PK: "ORDER_COUNTS", SK: "PART#{part}", Kind: Sum, codec: codecFor[commerce.OrderCounts]{orderCountsAttributes, withoutCodec(DecodeOrderCounts)}}
 	EntityRepOrders = Entity{Name: "repOrders", Description: "one of the records that count an account rep's orders",
-		PK: "EMPLOYEE#{employeeId}", SK: "ORDERS#{part}"}
+		PK: "EMPLOYEE#{employeeId}", SK: "ORDERS#{part}", Kind: Sum, codec: codecFor[commerce.RepOrderCount]{repOrderCountAttributes, withoutCodec(DecodeRepOrderCount)}}
 	EntitySpending = Entity{Name: "spending", Description: "a customer's spending in one month and currency",
-		PK: "CUSTOMER#{customerId}", SK: "SPENDING#{month}#{currency}", Owner: commerce.PermissionReadOrder}
+		PK: "CUSTOMER#{customerId}", SK: "SPENDING#{month}#{currency}", Owner: commerce.PermissionReadOrder, Kind: Sum, codec: codecFor[commerce.Spending]{spendingAttributes, (*Codec).DecodeSpending}}
 	EntityIdempotency = Entity{Name: "idempotency", Description: "idempotency key with the result of the mutation",
 		PK: "IDEMPOTENCY#{principal}#{idempotencyKey}", SK: "#METADATA"}
 )
@@ -360,15 +396,10 @@ func (b *KeyBuilder) IdentifyingKey(e *Entity, values ...string) Keys {
 
 // AttributeForPlaceholder returns the name of the attribute whose value replaces a placeholder.
 func (e *Entity) AttributeForPlaceholder(name string) string {
-	switch {
-	case e.Name == EntityOrderItem.Name && name == "sku":
-		return "productId"
-	case (e.Name == EntityCustomerRep.Name || e.Name == EntityCustomerOrder.Name) && name == "employeeId":
-		return "accountRepId"
-	case name == foldedNamePlaceholder:
+	if name == foldedNamePlaceholder {
 		return "name"
 	}
-	return name
+	return cmp.Or(e.Renamed[name], name)
 }
 
 // foldedNamePlaceholder stands for the attribute "name", as normalized by commerce.FoldName.
@@ -426,9 +457,9 @@ func (p AccessPattern) ConsistencyFactor(consistent bool) float64 {
 }
 
 // Entities returns the entities whose records the access pattern reads.
-func (p AccessPattern) Entities() []Entity {
-	var entities []Entity
-	for _, e := range Entities() {
+func (p AccessPattern) Entities() []*Entity {
+	var entities []*Entity
+	for _, e := range allEntities {
 		pk, sk := e.PK, e.SK
 		if p.Index != "" {
 			pk, sk = e.IndexPK, e.IndexSK

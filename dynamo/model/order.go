@@ -68,7 +68,7 @@ func orderAttributes(a *attributeVisitor, parts *orderWithOptionalFields) {
 	a.currencyAttribute(&o.Total)
 	a.amount("total", &o.Total, commerce.MaxAmountDigits)
 	a.optionalCounter("itemCount", &o.ItemCount, &parts.count)
-	indexedTextAttribute(a, "accountRepId", &o.AccountRepID, commerce.MaxIDLength, &EntityCustomerOrder, presenceOptional)
+	indexedTextAttribute(a, "accountRepId", &o.AccountRepID, commerce.MaxIDLength, repKey, presenceOptional)
 	a.version(&o.Version)
 	a.status("status", &o.Status, presenceRequired)
 	// Almost all order IDs are ULIDs. They contain the creation time, so createdAt is not needed.
@@ -82,6 +82,14 @@ func orderAttributes(a *attributeVisitor, parts *orderWithOptionalFields) {
 	a.address("shippingAddress", &o.ShippingAddress, &parts.address)
 	optionalTextAttribute(a, "trackingNumber", &o.TrackingNumber, commerce.MaxName)
 	optionalTextAttribute(a, "carrier", &o.Carrier, commerce.MaxName)
+}
+
+// orderValueAttributes declares the attributes of an order without memory for optional fields.
+func orderValueAttributes(a *attributeVisitor, o *commerce.Order) {
+	parts := orderWithOptionalFields{order: *o}
+	if orderAttributes(a, &parts); a.mode != modeWriting {
+		*o = parts.order
+	}
 }
 
 // SortBySKU returns the line items sorted by SKU, which is also the order of their sort keys.
@@ -149,7 +157,7 @@ func (codec *Codec) DecodeOrderItem(r Reader) (*commerce.LineItem, error) {
 	orderItemAttributes(&a, item)
 	if item.OrderID == "" {
 		// Early versions stored the order's ID only in the key.
-		if values, ok := EntityOrderItem.PK.Values(r.Text(AttrPK)); ok {
+		if values, ok := orderKey.Values(r.Text(AttrPK)); ok {
 			item.OrderID = commerce.OrderID(values[0])
 		}
 	}
@@ -166,7 +174,24 @@ func EventRecord(b *KeyBuilder, e commerce.Event) Record {
 
 // LastEventRecord returns the record that stores a copy of the last event of a customer's orders.
 func LastEventRecord(b *KeyBuilder, id commerce.CustomerID, e commerce.Event) Record {
-	return b.record(&EntityLastEvent, encode(eventAttributes, e).Merge(Record{"customerId": Str(string(id))}))
+	return b.record(&EntityLastEvent, encode(lastEventAttributes, lastEvent{e, id}))
+}
+
+// lastEvent is the value of the record that stores a copy of a customer's last event.
+type lastEvent struct {
+	commerce.Event
+	customer commerce.CustomerID
+}
+
+func lastEventAttributes(a *attributeVisitor, e *lastEvent) {
+	textAttribute(a, AttrCustomerID, &e.customer, commerce.MaxIDLength)
+	eventAttributes(a, &e.Event)
+}
+
+func decodeLastEvent(r Reader) (*lastEvent, error) {
+	a, e := attributeVisitor{Reader: r}, &lastEvent{}
+	lastEventAttributes(&a, e)
+	return e, a.Err()
 }
 
 // KeepReservation copies the attributes that count a customer's open orders from the stored record

@@ -233,35 +233,32 @@ func (r *Reader) RequiredText(name string) string {
 	return ""
 }
 
-// textOrIndexKey returns a string attribute or, if it is absent or empty, the indexValue.
-func (r *Reader) textOrIndexKey(name string, e *Entity) string {
+// textOrIndexKey returns a string attribute or, if it is absent or empty, the value in the index
+// partition key.
+func (r *Reader) textOrIndexKey(name string, t KeyTemplate, p presence) string {
 	text, kind, present := r.scalar(name)
 	switch {
 	case present && kind != KindS:
 		return r.Text(name)
 	case text != "":
 		return text
-	}
-	return r.indexValue(e)
-}
-
-// indexValue returns the account rep, warehouse or category in a record's index partition key.
-// Other software may store the value only there. If the key does not match e.IndexPK, the result is
-// empty.
-func (r *Reader) indexValue(e *Entity) string {
-	// Ordergraph marks its records with the attribute "entity". In these records, an absent account
-	// rep or warehouse means that the record has no such value. But every product has a category,
-	// so look for it in the key.
-	if e.Name != EntityProduct.Name && r.Has("entity") {
+	case p == presenceOptional && r.Has("entity"):
+		// Ordergraph marks its records with the attribute "entity". In these records, an absent optional
+		// attribute means that the record has no such value.
 		return ""
 	}
-	return FirstPlaceholderValue(e.IndexPK, r.Text(AttrIndexPK))
+	return FirstPlaceholderValue(t, r.Text(AttrIndexPK))
 }
 
-// IndexValueOf returns the value in the index partition key of a record (see Reader.indexValue).
+// IndexValueOf returns the account rep or warehouse in the index partition key of a record. Other
+// software may store the value only there. If the key does not match e.IndexPK, or Ordergraph wrote the
+// record, the result is empty.
 func IndexValueOf(e *Entity, rec Record) string {
 	at := Reader{Record: rec}
-	return at.indexValue(e)
+	if at.Has("entity") {
+		return ""
+	}
+	return FirstPlaceholderValue(e.IndexPK, at.Text(AttrIndexPK))
 }
 
 // Has reports whether the attribute exists.

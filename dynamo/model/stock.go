@@ -5,7 +5,7 @@ import "github.com/ordergraph/ordergraph/commerce"
 func productAttributes(a *attributeVisitor, p *commerce.Product) {
 	idAttribute(a, "sku", &p.SKU, commerce.MaxIDLength)
 	textAttribute(a, "name", &p.Name, commerce.MaxName)
-	indexedTextAttribute(a, AttrCategory, &p.Category, commerce.MaxName, &EntityProduct, presenceLenient)
+	indexedTextAttribute(a, AttrCategory, &p.Category, commerce.MaxName, categoryKey, presenceLenient)
 	normalizedAttribute(a, &p.Category)
 	a.currencyAttribute(&p.UnitPrice)
 	a.amount("unitPrice", &p.UnitPrice, commerce.MaxPriceDigits)
@@ -14,12 +14,17 @@ func productAttributes(a *attributeVisitor, p *commerce.Product) {
 	}
 	a.number(AttrTotalInventory, &p.TotalInventory)
 	a.number(AttrAvailable, &p.Available)
+	if a.mode == modeMaximizing {
+		p.Available = -p.Available // a negative number takes one more byte
+	}
 	a.optionalCounter(AttrOrderCount, &p.OrderCount, nil)
 	a.version(&p.Version)
 	// Edges (copies with other index keys) omit the stock numbers, so a product decoded from an edge
 	// is partial. A product's own record is never partial, even if other software omitted these
 	// numbers.
-	p.Partial = a.mode == modeReading && !a.Has(AttrTotalInventory) && a.Text(AttrSK) != string(EntityProduct.SK)
+	if a.mode == modeReading {
+		p.Partial = !a.Has(AttrTotalInventory) && a.Text(AttrSK) != string(metadataSK)
+	}
 }
 
 // DecodeProduct decodes a product's record or one of its edges (copies with other index keys).

@@ -93,7 +93,7 @@ func differences(c commerce.Currency, e *model.Entity, have, want model.Record) 
 // must not have if the expected record lacks them.
 func presenceCheckedAttributes(e *model.Entity) []string {
 	names := []string{model.AttrIndexPK, model.AttrIndexSK}
-	if e.EdgeOf == nil && e.Name != model.EntityOrder.Name && e.Name != model.EntityCustomerOrder.Name {
+	if !e.IsEdge() && e.BaseEntity() != &model.EntityOrder {
 		return names
 	}
 	for _, a := range model.AttributesOf(e) {
@@ -119,7 +119,7 @@ func isOptional(c commerce.Currency, e *model.Entity, name string, want model.Re
 		return model.EqualsText(want[name], string(c))
 	case "createdAt":
 		// An order whose ID contains the creation time does not need createdAt.
-		if e.Name == model.EntityOrder.Name || e.Name == model.EntityCustomerOrder.Name {
+		if e.BaseEntity() == &model.EntityOrder {
 			_, hasTime := commerce.OrderID(model.TextOf(want, "orderId")).Time()
 			return hasTime
 		}

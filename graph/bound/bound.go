@@ -288,7 +288,7 @@ func (b *calculator) addReads(c *cost, typ *ast.Definition, f *operation.Field, 
 // the original records.
 func (b *calculator) hasPartialEdges(alternatives [][]int) bool {
 	return slices.ContainsFunc(slices.Concat(alternatives...), func(pattern int) bool {
-		return slices.ContainsFunc(b.patterns[pattern].Entities(), func(e model.Entity) bool { return len(e.Omitted) > 0 })
+		return slices.ContainsFunc(b.patterns[pattern].Entities(), func(e *model.Entity) bool { return len(e.Omitted) > 0 })
 	})
 }
 

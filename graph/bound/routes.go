@@ -143,6 +143,9 @@ func (b *calculator) readableByKey(typ *ast.Definition, f *operation.Field, alte
 		return false // the field may be stored in the parent record, or may be read together with it
 	}
 	own, ok := entityOf(typ)
+	if !ok {
+		return false
+	}
 	known := append(own.PK.Placeholders(), own.SK.Placeholders()...)
 	for _, patterns := range alternatives {
 		for _, pattern := range patterns {
@@ -157,13 +160,13 @@ func (b *calculator) readableByKey(typ *ast.Definition, f *operation.Field, alte
 
 // entityOf returns the entity that stores the records of a type. If the type has no records, it
 // returns false.
-func entityOf(typ *ast.Definition) (model.Entity, bool) {
+func entityOf(typ *ast.Definition) (*model.Entity, bool) {
 	for _, e := range model.Entities() {
 		if e.Name == entityName(typ) {
 			return e, true
 		}
 	}
-	return model.Entity{}, false
+	return nil, false
 }
 
 // entityName returns the name of the entity that stores the records of a type. The field of Query

@@ -428,11 +428,11 @@ func TestGoldenPartitionKeys(t *testing.T) {
 	}
 	keys := map[group][]string{}
 	for k, n := range total.table {
-		template, _ := templateOf(k, func(e model.Entity) model.KeyTemplate { return e.PK })
+		template, _ := templateOf(k, func(e *model.Entity) model.KeyTemplate { return e.PK })
 		keys[group{"table", n}] = append(keys[group{"table", n}], markdown.CodeCell(template))
 	}
 	for k, n := range total.index {
-		template, sharded := templateOf(k, func(e model.Entity) model.KeyTemplate { return e.IndexPK })
+		template, sharded := templateOf(k, func(e *model.Entity) model.KeyTemplate { return e.IndexPK })
 		place := "index"
 		if sharded {
 			place += ", sharded"
@@ -452,7 +452,7 @@ func TestGoldenPartitionKeys(t *testing.T) {
 
 // templateOf returns the template of a partition key and reports whether the key is sharded. It
 // returns a key that contains a status unchanged.
-func templateOf(key string, of func(model.Entity) model.KeyTemplate) (string, bool) {
+func templateOf(key string, of func(*model.Entity) model.KeyTemplate) (string, bool) {
 	for _, e := range model.Entities() {
 		if template := of(e); template != "" {
 			if _, matches := template.Values(key); matches {

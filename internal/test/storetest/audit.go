@@ -364,9 +364,9 @@ func (a *audit) checkEdges(k Key, e *model.Entity, r Record) {
 // checkEdge verifies that an edge has the same attributes as its record. An edge is a copy of a
 // record in an additional list.
 func (a *audit) checkEdge(k Key, e *model.Entity, r Record) {
-	recordKey := e.EdgeOf.KeyFromValues(e.KeyValues(model.Keys{PK: k.PK, SK: k.SK}))
+	recordKey := e.Of.KeyFromValues(e.KeyValues(model.Keys{PK: k.PK, SK: k.SK}))
 	if record := a.requireRecord(k, recordKey.PK, recordKey.SK); record != nil {
-		a.compareRecords(k, "the "+e.EdgeOf.Description, r, record, slices.Concat(e.Omitted, uncopiedAttributes)...)
+		a.compareRecords(k, "the "+e.Of.Description, r, record, slices.Concat(e.Omitted, uncopiedAttributes)...)
 	}
 }
 
@@ -398,7 +398,7 @@ func (a *audit) checkRecord(k Key, r Record) {
 	}
 	a.checkKeys(k, e, r)
 	a.checkEdges(k, e, r)
-	if e.EdgeOf != nil {
+	if e.IsEdge() {
 		a.checkEdge(k, e, r)
 		return
 	}
