@@ -6,7 +6,6 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
-	"github.com/ordergraph/ordergraph/dynamo/repair"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
@@ -29,7 +28,7 @@ func (v *categoryVerifier) addRecord(_ *model.Entity, rec model.Record) { v.reco
 // read counts the category's products in the index. A mutation that adds or removes a product
 // changes the category's record, so read compares the record before and after the count.
 func (v *categoryVerifier) read(ctx context.Context, c *check) error {
-	before, err := c.client.GetConsistent(ctx, v.key(c.table))
+	before, err := c.client.getConsistent(ctx, v.key(c.table))
 	if err != nil {
 		return err
 	}
@@ -39,32 +38,32 @@ func (v *categoryVerifier) read(ctx context.Context, c *check) error {
 	if v.products, err = listLength(ctx, c.client, &model.Products.AccessPattern, v.name); err != nil {
 		return err
 	}
-	v.record, err = c.client.GetConsistent(ctx, v.key(c.table))
+	v.record, err = c.client.getConsistent(ctx, v.key(c.table))
 	v.changed = !model.EqualRecords(before, v.record)
 	return err
 }
 
 // uncertainty returns a message if the record changed during the count, which may then be wrong.
-func (v *categoryVerifier) uncertainty(*repair.Diagnosis) string {
+func (v *categoryVerifier) uncertainty(*diagnosis) string {
 	if v.changed {
 		return "the category's record changed each time its products were counted"
 	}
 	return ""
 }
 
-func (v *categoryVerifier) verify(c *check) *repair.Diagnosis {
-	diag := &repair.Diagnosis{Table: c.table, TrustedKey: v.key(c.table), Trusted: v.record}
+func (v *categoryVerifier) verify(c *check) *diagnosis {
+	diag := &diagnosis{table: c.table, trustedKey: v.key(c.table), trusted: v.record}
 	want := commerce.Category{Name: v.name, ProductCount: v.products, Version: 1}
 	switch {
 	case v.record == nil && v.products > 0:
-		diag.AddMissing(repair.DriftCategoryCount, model.CategoryRecord(c.table.KeyBuilder(), want), nil, fmt.Sprintf("the category has products: %d", v.products))
+		diag.addMissing(driftCategoryCount, model.CategoryRecord(c.table.KeyBuilder(), want), nil, fmt.Sprintf("the category has products: %d", v.products))
 	case v.record == nil:
 	case v.products == 0:
-		diag.AddOrphan(repair.DriftCategoryCount, v.record, "the category has no products")
+		diag.addOrphan(driftCategoryCount, v.record, "the category has no products")
 	default:
-		at := model.Reader{Record: diag.WithoutUnreadable(&model.EntityCategory, v.record)}
+		at := model.Reader{Record: diag.withoutUnreadable(&model.EntityCategory, v.record)}
 		want.Version = at.Number(model.AttrVersion)
-		diag.Compare(&model.EntityCategory, v.record, model.CategoryRecord(c.table.KeyBuilder(), want), repair.DriftKeyAttribute)
+		diag.compare(&model.EntityCategory, v.record, model.CategoryRecord(c.table.KeyBuilder(), want), driftKeyAttribute)
 	}
 	return diag
 }
@@ -76,7 +75,7 @@ func (c *check) recordCategoryCount(rec model.Record) {
 	name := model.FirstPlaceholderValue(model.EntityCategory.SK, model.TextOf(rec, model.AttrSK))
 	at := model.Reader{Record: rec}
 	recorded := at.Number(model.AttrProductCount)
-	if v := (&categoryVerifier{name: name, record: rec, products: recorded}); recorded == 0 || !v.verify(c).IsClean() {
+	if v := (&categoryVerifier{name: name, record: rec, products: recorded}); recorded == 0 || !v.verify(c).isClean() {
 		recorded = missing
 	}
 	c.numbers.setStored(productCount(name), recorded)

@@ -13,9 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/commerce"
-	"github.com/ordergraph/ordergraph/dynamo/counting"
 	"github.com/ordergraph/ordergraph/dynamo/model"
-	"github.com/ordergraph/ordergraph/dynamo/repair"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
@@ -157,14 +155,14 @@ type verifier interface {
 	// read discards the added records, and reads the records from DynamoDB again.
 	read(ctx context.Context, c *check) error
 	// verify compares the records that were read, and returns the inconsistencies that it finds.
-	verify(c *check) *repair.Diagnosis
+	verify(c *check) *diagnosis
 	// updateCheckState stores values in c that the verification of other records needs. diag contains
 	// all confirmed findings. last contains the findings that remain after repairs.
-	updateCheckState(c *check, diag, last *repair.Diagnosis)
+	updateCheckState(c *check, diag, last *diagnosis)
 	// key returns the primary key of the main record. The check reports it if verification fails.
 	key(t *table.Table) model.Keys
 	// uncertainty returns why the result of verify may be wrong, such as a concurrent change, or "".
-	uncertainty(diag *repair.Diagnosis) string
+	uncertainty(diag *diagnosis) string
 	// markRepaired is called after each successful repair.
 	markRepaired()
 	// hasMainRecord reports whether the main record was found. If the result is false during the scan,
@@ -176,19 +174,19 @@ type verifier interface {
 // reliable, the main record exists, and findings do not affect other records.
 type baseVerifier struct{}
 
-func (baseVerifier) uncertainty(*repair.Diagnosis) string { return "" }
+func (baseVerifier) uncertainty(*diagnosis) string { return "" }
 
 func (baseVerifier) markRepaired() {}
 
 func (baseVerifier) hasMainRecord() bool { return true }
 
-func (baseVerifier) updateCheckState(*check, *repair.Diagnosis, *repair.Diagnosis) {}
+func (baseVerifier) updateCheckState(*check, *diagnosis, *diagnosis) {}
 
 // candidate contains the reasons to verify a record again, and values from other records that the
 // verification needs.
 type candidate struct {
 	// findings are the inconsistencies that the scan found. The verification must confirm them.
-	findings []repair.Finding
+	findings []finding
 	// extraCustomers are further customers whose partitions may contain a copy of the order.
 	extraCustomers []commerce.CustomerID
 	// referenced reports whether another record refers to this customer or warehouse. If the customer
@@ -211,7 +209,7 @@ const defaultMaxCandidates = 10_000
 // product, and for each pending, confirmed or shipped order.
 type check struct {
 	table  *table.Table
-	client *repair.Client
+	client *client
 	opts   Options
 
 	// verifying is locked during verification in the scan. Others at the candidate limit wait for it.
@@ -225,10 +223,10 @@ type check struct {
 	scanDone  bool
 	// toVerify is the number of candidates of the current kind that are not verified yet.
 	toVerify int
-	reported repair.RecentSet
+	reported recentSet
 	// reports contains the unrepaired inconsistencies and unverified records that this pass or an
 	// earlier pass has reported. They are not reported again.
-	reports *repair.RecentSet
+	reports *recentSet
 
 	// numbers compares derived numbers with the scanned records. It includes orders only after they
 	// are verified.
@@ -249,7 +247,7 @@ type check struct {
 	seenWarehouses       map[commerce.WarehouseID]bool
 	referencedWarehouses map[commerce.WarehouseID]bool
 	// orderCounter counts the orders by status.
-	orderCounter *counting.OrderCounter
+	orderCounter *orderCounter
 	// missingCopies is each customer's right number of order copies minus the stored, after repairs.
 	missingCopies map[commerce.CustomerID]int
 }
@@ -277,14 +275,14 @@ func (checks Checker) CheckRecords(ctx context.Context, opts Options) (Summary, 
 	if opts.IndexLag == 0 {
 		opts.IndexLag = defaultIndexLag
 	}
-	client, reports := &repair.Client{Table: checks.table}, &repair.RecentSet{}
+	client, reports := &client{table: checks.table}, &recentSet{}
 	var total Summary
 	for pass := 1; ; pass++ {
 		c := newCheck(checks.table, client, opts, reports)
 		err := c.run(ctx)
 		repaired := len(c.summary.Repaired) > 0
 		total = c.summary.afterPass(total)
-		total.Requests, total.ReadUnits = client.Cost()
+		total.Requests, total.ReadUnits = client.cost()
 		if err != nil || !repaired {
 			return total, err
 		}
@@ -305,7 +303,7 @@ func (s Summary) afterPass(earlier Summary) Summary {
 
 // newCheck returns the state of one pass. reports contains the unrepaired inconsistencies and
 // unverified records that earlier passes have reported.
-func newCheck(t *table.Table, client *repair.Client, opts Options, reports *repair.RecentSet) *check {
+func newCheck(t *table.Table, client *client, opts Options, reports *recentSet) *check {
 	return &check{
 		table: t, client: client, opts: opts, reports: reports,
 		summary:    Summary{Found: map[string]int{}, Repaired: map[string]int{}},
@@ -314,14 +312,14 @@ func newCheck(t *table.Table, client *repair.Client, opts Options, reports *repa
 		uncertainProducts: map[commerce.SKU]commerce.OrderID{}, unreadableCustomers: map[commerce.CustomerID]bool{}, driftedCustomers: map[commerce.CustomerID]bool{},
 		seenWarehouses: map[commerce.WarehouseID]bool{}, referencedWarehouses: map[commerce.WarehouseID]bool{},
 		missingCopies: map[commerce.CustomerID]int{},
-		orderCounter:  counting.NewOrderCounter(client, opts.IndexLag),
+		orderCounter:  newOrderCounter(client, opts.IndexLag),
 	}
 }
 
 func (c *check) run(ctx context.Context) error {
 	err := table.Parallel(ctx, c.opts.Segments, c.opts.Segments, func(ctx context.Context, i int) error {
 		g := &segmentScan{check: c}
-		return c.client.Scan(ctx, i, c.opts.Segments, func(page []map[string]types.AttributeValue, last bool) error {
+		return c.client.scan(ctx, i, c.opts.Segments, func(page []map[string]types.AttributeValue, last bool) error {
 			return g.addPage(ctx, page, last)
 		})
 	})
@@ -501,7 +499,7 @@ func (c *check) newVerifier(k target, s candidate, r *stockRecount) verifier {
 		v.referenced = s.referenced
 		return v
 	case targetRepOrders:
-		return &repOrderCountVerifier{RepOrderCounter: c.orderCounter.ForRep(commerce.EmployeeID(k.id))}
+		return &repOrderCountVerifier{counter: c.orderCounter.forRep(commerce.EmployeeID(k.id))}
 	default:
 		return &statusCountsVerifier{part: k.id, counter: c.orderCounter}
 	}
@@ -515,7 +513,7 @@ func (c *check) verifyAndRepair(ctx context.Context, k target, s candidate, r *s
 	v := c.newVerifier(k, s, r)
 	attempts := readAttempts{remaining: maxAttempts, previous: s.findings}
 	// found contains all confirmed findings. last is the latest diagnosis.
-	var found, last *repair.Diagnosis
+	var found, last *diagnosis
 	for {
 		diag, ok, err := c.readUntilConfirmed(ctx, v, &attempts)
 		if err != nil {
@@ -529,26 +527,26 @@ func (c *check) verifyAndRepair(ctx context.Context, k target, s candidate, r *s
 			c.report(found, last)
 			return nil
 		}
-		found, last = found.Merge(diag), diag
-		if !c.opts.Repair || len(diag.Fixes) == 0 {
+		found, last = found.merge(diag), diag
+		if !c.opts.Repair || len(diag.fixes) == 0 {
 			break
 		}
-		if diag.IsClean() {
+		if diag.isClean() {
 			// These fixes add sums that are not stored yet. If the record changes, a later repair adds
 			// them.
-			if err := c.client.Repair(ctx, diag); err != nil && !isRefused(err) {
+			if err := c.client.repair(ctx, diag); err != nil && !isRefused(err) {
 				return err
 			}
 			break
 		}
-		if last, found.RefusalReason, err = c.repairAndReread(ctx, v, diag); err != nil {
+		if last, found.refusalReason, err = c.repairAndReread(ctx, v, diag); err != nil {
 			return err
 		}
-		if found.RefusalReason == "" && !hasNewFindings(diag, last) {
+		if found.refusalReason == "" && !hasNewFindings(diag, last) {
 			break
 		}
 		// Try again: the records changed before the repair, or it revealed another inconsistency.
-		attempts.previous = last.Findings
+		attempts.previous = last.findings
 	}
 	if found == nil {
 		c.mu.Lock()
@@ -583,13 +581,13 @@ func (c *check) postpone(v verifier, k target, s candidate) {
 type readAttempts struct {
 	remaining int
 	// previous are the findings of the previous read.
-	previous []repair.Finding
+	previous []finding
 	// uncertainty is the reason why the last read did not confirm the findings.
 	uncertainty string
 }
 
 // readUntilConfirmed reads until one read is clean or two in a row agree. Otherwise, ok is false.
-func (c *check) readUntilConfirmed(ctx context.Context, v verifier, a *readAttempts) (diag *repair.Diagnosis, ok bool, err error) {
+func (c *check) readUntilConfirmed(ctx context.Context, v verifier, a *readAttempts) (diag *diagnosis, ok bool, err error) {
 	for a.remaining > 0 {
 		a.remaining--
 		if err := v.read(ctx, c); err != nil {
@@ -597,24 +595,24 @@ func (c *check) readUntilConfirmed(ctx context.Context, v verifier, a *readAttem
 		}
 		diag := v.verify(c)
 		if doubt := v.uncertainty(diag); doubt != "" {
-			a.previous, a.uncertainty = diag.Findings, doubt
+			a.previous, a.uncertainty = diag.findings, doubt
 			continue
 		}
 		// One read with findings is not enough, because a mutation during it can look like one.
-		if diag.IsClean() || model.EqualSets(a.previous, diag.Findings, repair.FindingKey) {
+		if diag.isClean() || model.EqualSets(a.previous, diag.findings, findingKey) {
 			return diag, true, nil
 		}
-		a.previous, a.uncertainty = diag.Findings, "the record changed between reads"
+		a.previous, a.uncertainty = diag.findings, "the record changed between reads"
 	}
 	return nil, false, nil
 }
 
 // repairAndReread repairs the findings in diag, reads the records again, and verifies them. If the
 // repair is refused (see repair.RefusedError), repairAndReread returns diag and the reason instead.
-func (c *check) repairAndReread(ctx context.Context, v verifier, diag *repair.Diagnosis) (after *repair.Diagnosis, refused string, err error) {
-	err = c.client.Repair(ctx, diag)
-	if refused := (*repair.RefusedError)(nil); errors.As(err, &refused) {
-		return diag, refused.Reason, nil
+func (c *check) repairAndReread(ctx context.Context, v verifier, diag *diagnosis) (after *diagnosis, refused string, err error) {
+	err = c.client.repair(ctx, diag)
+	if refused := (*refusedError)(nil); errors.As(err, &refused) {
+		return diag, refused.reason, nil
 	}
 	if err != nil {
 		return nil, "", err
@@ -627,21 +625,21 @@ func (c *check) repairAndReread(ctx context.Context, v verifier, diag *repair.Di
 }
 
 func isRefused(err error) bool {
-	_, refused := errors.AsType[*repair.RefusedError](err)
+	_, refused := errors.AsType[*refusedError](err)
 	return refused
 }
 
 // reportUnverifiedLocked reports a record that could not be verified. The caller must hold c.mu.
 func (c *check) reportUnverifiedLocked(k model.Keys, reason string) {
 	c.summary.Unverified++
-	if c.reports.Add("unverified "+k.Text()) && c.opts.OnUnverified != nil {
+	if c.reports.add("unverified "+k.Text()) && c.opts.OnUnverified != nil {
 		c.opts.OnUnverified(UnverifiedRecord{PK: k.PK, SK: k.SK, Reason: reason})
 	}
 }
 
-func hasNewFindings(before, after *repair.Diagnosis) bool {
-	for _, f := range after.Findings {
-		if !before.HasFinding(f.Kind, f.Key) {
+func hasNewFindings(before, after *diagnosis) bool {
+	for _, f := range after.findings {
+		if !before.hasFinding(f.kind, f.key) {
 			return true
 		}
 	}
@@ -649,31 +647,31 @@ func hasNewFindings(before, after *repair.Diagnosis) bool {
 }
 
 // report reports the confirmed findings in found. A finding that is not in last has been repaired.
-func (c *check) report(found, last *repair.Diagnosis) {
+func (c *check) report(found, last *diagnosis) {
 	if found == nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, f := range found.Findings {
-		if !c.reported.Add(f.Kind + " " + f.Key.Text()) {
+	for _, f := range found.findings {
+		if !c.reported.add(f.kind + " " + f.key.Text()) {
 			continue
 		}
-		c.reported.Add(f.Key.Text())
+		c.reported.add(f.key.Text())
 		d := Drift{
-			Kind: f.Kind, PK: f.Key.PK, SK: f.Key.SK, Detail: f.Detail, Repaired: !last.HasFinding(f.Kind, f.Key),
-			ByHand: f.Remedy == repair.RemedyManual, StandIn: f.Remedy == repair.RemedyStandIn,
+			Kind: f.kind, PK: f.key.PK, SK: f.key.SK, Detail: f.detail, Repaired: !last.hasFinding(f.kind, f.key),
+			ByHand: f.remedy == remedyManual, StandIn: f.remedy == remedyStandIn,
 		}
-		c.summary.Found[f.Kind]++
+		c.summary.Found[f.kind]++
 		switch {
 		case d.Repaired:
-			c.summary.Repaired[f.Kind]++
+			c.summary.Repaired[f.kind]++
 		case d.ByHand:
 			c.summary.ByHand++
-		case found.RefusalReason != "":
-			d.Detail += "; the repair was refused: " + found.RefusalReason
+		case found.refusalReason != "":
+			d.Detail += "; the repair was refused: " + found.refusalReason
 		}
-		if (d.Repaired || c.reports.Add(f.Kind+" "+f.Key.Text())) && c.opts.OnDrift != nil {
+		if (d.Repaired || c.reports.add(f.kind+" "+f.key.Text())) && c.opts.OnDrift != nil {
 			c.opts.OnDrift(d)
 		}
 	}
@@ -683,7 +681,7 @@ func (c *check) report(found, last *repair.Diagnosis) {
 func (c *check) hasReported(k model.Keys) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.reported.Has(k.Text())
+	return c.reported.has(k.Text())
 }
 
 func (c *check) reportProgressLocked() {

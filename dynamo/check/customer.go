@@ -8,7 +8,6 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/derive"
 	"github.com/ordergraph/ordergraph/dynamo/model"
-	"github.com/ordergraph/ordergraph/dynamo/repair"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
@@ -90,14 +89,14 @@ func (v *customerVerifier) read(ctx context.Context, c *check) error {
 	if b.Err != nil {
 		return b.Err
 	}
-	found, err := c.client.Get(ctx, repair.Consistent, append(v.keys(), lastEventKey, model.DeletedCustomerKey(v.id))...)
+	found, err := c.client.get(ctx, consistent, append(v.keys(), lastEventKey, model.DeletedCustomerKey(v.id))...)
 	if err != nil {
 		return err
 	}
 	v.records, v.lastEvent, v.deletion = found, found[lastEventKey], found[model.DeletedCustomerKey(v.id)]
 	v.lastEventBefore = v.lastEvent
 	pages := 0
-	if v.copyCount, pages, err = c.client.CustomerOrders(ctx, v.id, v.addOrder); err != nil {
+	if v.copyCount, pages, err = c.client.customerOrders(ctx, v.id, v.addOrder); err != nil {
 		return err
 	}
 	if err := v.readSpending(ctx, c); err != nil {
@@ -116,7 +115,7 @@ func (v *customerVerifier) read(ctx context.Context, c *check) error {
 	if owner := commerce.CustomerID(model.TextOf(v.claim, "customerId")); owner != "" && owner != v.id {
 		b := c.table.KeyBuilder()
 		if k := model.CustomerByID.Key(b, owner); b.Err == nil {
-			if found, err = c.client.Get(ctx, repair.Consistent, k); err != nil {
+			if found, err = c.client.get(ctx, consistent, k); err != nil {
 				return err
 			}
 			v.claimOwner = found[k]
@@ -131,7 +130,7 @@ func (v *customerVerifier) read(ctx context.Context, c *check) error {
 func (v *customerVerifier) readEmailClaim(ctx context.Context, c *check) error {
 	for {
 		k := v.emailClaimKey(c.table)
-		found, err := c.client.Get(ctx, repair.Consistent, k)
+		found, err := c.client.get(ctx, consistent, k)
 		if err != nil {
 			return err
 		}
@@ -147,14 +146,14 @@ func (v *customerVerifier) readEmailClaim(ctx context.Context, c *check) error {
 func (v *customerVerifier) standIn(t *table.Table) *commerce.Customer {
 	at, email := t.Now(), v.claimedAddress
 	if email == "" {
-		email = string(v.id) + repair.StandInEmailDomain
+		email = string(v.id) + standInEmailDomain
 	}
 	return &commerce.Customer{ID: v.id, Name: string(v.id), Email: email, CreatedAt: at, UpdatedAt: at, Version: 1}
 }
 
 // emailClaimKey returns the key of the email claim, or an empty key if the address is invalid.
 func (v *customerVerifier) emailClaimKey(t *table.Table) model.Keys {
-	decoded, _ := decodeFirst(&repair.Diagnosis{Table: t}, &v.recordWithEdges, t.DecodeCustomer)
+	decoded, _ := decodeFirst(&diagnosis{table: t}, &v.recordWithEdges, t.DecodeCustomer)
 	if decoded == nil {
 		decoded = v.standIn(t)
 	}
@@ -165,17 +164,17 @@ func (v *customerVerifier) emailClaimKey(t *table.Table) model.Keys {
 	return model.EmailClaim.Key(t.KeyBuilder(), email)
 }
 
-func (v *customerVerifier) verify(c *check) *repair.Diagnosis {
-	diag := &repair.Diagnosis{Table: c.table}
+func (v *customerVerifier) verify(c *check) *diagnosis {
+	diag := &diagnosis{table: c.table}
 	b := c.table.KeyBuilder()
-	diag.TrustedKey, diag.Trusted = v.primaryKey, v.record()
+	diag.trustedKey, diag.trusted = v.primaryKey, v.record()
 	decoded, source := decodeFirst(diag, &v.recordWithEdges, c.table.DecodeCustomer)
-	diag.Source = model.KeyOf(source)
+	diag.source = model.KeyOf(source)
 	exists := decoded != nil || v.record() != nil || v.referenced || v.copyCount > 0 || v.deletion != nil
 	v.verifyLastEvent(c, diag, exists)
 	for _, rec := range v.spendingRecords {
 		if !exists {
-			diag.AddOrphan(repair.DriftSpending, rec, "the customer does not exist")
+			diag.addOrphan(driftSpending, rec, "the customer does not exist")
 		}
 	}
 	if v.deletion != nil || exists && v.record() == nil && !c.opts.Restore {
@@ -192,12 +191,12 @@ func (v *customerVerifier) verify(c *check) *repair.Diagnosis {
 		detail = "the customer has orders, but no other record"
 		if v.claimedAddress != "" {
 			detail = "the customer has orders and a record that reserves an email address, but no other record"
-			diag.Dependencies = append(diag.Dependencies, repair.UnchangedRecord{Key: model.KeyOf(v.claim), AsRead: v.claim})
+			diag.dependencies = append(diag.dependencies, unchangedRecord{key: model.KeyOf(v.claim), asRead: v.claim})
 		}
 	case v.record() == nil:
-		diag.Trusted = nil
+		diag.trusted = nil
 	default:
-		diag.TrustedKey, diag.Trusted = model.KeyOf(source), source
+		diag.trustedKey, diag.trusted = model.KeyOf(source), source
 	}
 	customer := *decoded
 	if customer.AccountRepID == "" {
@@ -216,7 +215,7 @@ func (v *customerVerifier) verify(c *check) *repair.Diagnosis {
 		if v.lacksOrderCount() {
 			// If orderCount is missing, a new order does not add orderCount, but it still replaces the last
 			// event. So the repair requires that the last event has not changed since the count began.
-			diag.Dependencies = append(diag.Dependencies, repair.UnchangedRecord{Key: model.LastEvent.Key(b, v.id), AsRead: v.lastEventBefore})
+			diag.dependencies = append(diag.dependencies, unchangedRecord{key: model.LastEvent.Key(b, v.id), asRead: v.lastEventBefore})
 		}
 	} else {
 		customer.OrderCount = nil
@@ -224,17 +223,17 @@ func (v *customerVerifier) verify(c *check) *repair.Diagnosis {
 	v.verifySpending(c, diag, &customer)
 	expected := model.CustomerRecords(b, customer)
 	if b.Err != nil {
-		diag.AddUnreadable(model.CustomerByID.Key(&model.KeyBuilder{Shards: b.Shards}, v.id), b.Err)
+		diag.addUnreadable(model.CustomerByID.Key(&model.KeyBuilder{Shards: b.Shards}, v.id), b.Err)
 		return diag
 	}
 	main, claim := expected[0], expected[1]
 	switch {
 	case v.record() != nil:
-		diag.Compare(&model.EntityCustomer, v.record(), main, repair.DriftEdgeDiffers)
+		diag.compare(&model.EntityCustomer, v.record(), main, driftEdgeDiffers)
 	case source == nil:
-		diag.AddStandIn(repair.DriftCustomerMissing, main, detail)
+		diag.addStandIn(driftCustomerMissing, main, detail)
 	default:
-		diag.AddMissing(repair.DriftCustomerMissing, main, source, detail)
+		diag.addMissing(driftCustomerMissing, main, source, detail)
 	}
 	v.verifyEmailClaim(diag, claim)
 	v.verifyEdges(diag, expected)
@@ -244,24 +243,24 @@ func (v *customerVerifier) verify(c *check) *repair.Diagnosis {
 // verifyDeletion verifies the records of a deleted customer. The orders, the last event and the
 // spending remain. The record and its edges must not exist: emailClaimVerifier deletes the claim. A
 // missing record counts as deleted, so that a repair never undoes a deletion.
-func (v *customerVerifier) verifyDeletion(c *check, diag *repair.Diagnosis) {
+func (v *customerVerifier) verifyDeletion(c *check, diag *diagnosis) {
 	b := c.table.KeyBuilder()
-	diag.Source = model.Keys{}
+	diag.source = model.Keys{}
 	if v.deletion == nil {
-		diag.AddFinding(repair.DriftCustomerMissing, v.primaryKey, "the record is missing, so a repair deletes the customer; if the record was lost, repair with -restore", repair.RemedyRepair)
-		diag.AddPut(model.DeletedCustomerRecord(b, commerce.DeletedCustomer{ID: v.id, DeletedAt: c.table.Now()}), nil)
+		diag.addFinding(driftCustomerMissing, v.primaryKey, "the record is missing, so a repair deletes the customer; if the record was lost, repair with -restore", remedyRepair)
+		diag.addPut(model.DeletedCustomerRecord(b, commerce.DeletedCustomer{ID: v.id, DeletedAt: c.table.Now()}), nil)
 	} else {
 		key := model.KeyOf(v.deletion)
-		diag.TrustedKey, diag.Trusted = key, v.deletion
-		named := repair.WithKeyAttributes(diag.WithoutUnreadable(&model.EntityDeletedCustomer, v.deletion), model.EntityDeletedCustomer.KeyValues(key))
+		diag.trustedKey, diag.trusted = key, v.deletion
+		named := withKeyAttributes(diag.withoutUnreadable(&model.EntityDeletedCustomer, v.deletion), model.EntityDeletedCustomer.KeyValues(key))
 		if deleted, err := model.DecodeDeletedCustomer(model.Reader{Record: named}); err == nil {
-			diag.Compare(&model.EntityDeletedCustomer, v.deletion, model.DeletedCustomerRecord(b, *deleted), repair.DriftKeyAttribute)
+			diag.compare(&model.EntityDeletedCustomer, v.deletion, model.DeletedCustomerRecord(b, *deleted), driftKeyAttribute)
 		} else {
-			diag.AddUnreadable(key, err)
+			diag.addUnreadable(key, err)
 		}
 	}
 	if v.record() != nil {
-		diag.AddOrphan(repair.DriftCustomerDeleted, v.record(), "the customer is deleted")
+		diag.addOrphan(driftCustomerDeleted, v.record(), "the customer is deleted")
 	}
 	v.verifySpending(c, diag, &commerce.Customer{ID: v.id, SpendingComplete: true})
 	v.verifyEdges(diag, nil)
@@ -269,70 +268,70 @@ func (v *customerVerifier) verifyDeletion(c *check, diag *repair.Diagnosis) {
 
 // verifyLastEvent reports a last event that is incomplete, outdated or without a customer, or that
 // counts the open orders wrong.
-func (v *customerVerifier) verifyLastEvent(c *check, diag *repair.Diagnosis, exists bool) {
+func (v *customerVerifier) verifyLastEvent(c *check, diag *diagnosis, exists bool) {
 	if v.lastEvent == nil {
 		return
 	}
-	event, err := model.DecodeEvent(model.Reader{Record: diag.WithoutUnreadable(&model.EntityLastEvent, v.lastEvent)})
+	event, err := model.DecodeEvent(model.Reader{Record: diag.withoutUnreadable(&model.EntityLastEvent, v.lastEvent)})
 	_, positioned := event.ID.Time()
 	switch {
 	case !exists:
-		diag.AddOrphan(repair.DriftLastEvent, v.lastEvent, "the customer does not exist")
+		diag.addOrphan(driftLastEvent, v.lastEvent, "the customer does not exist")
 		return
 	case err != nil:
-		diag.AddOrphan(repair.DriftLastEvent, v.lastEvent, strings.TrimPrefix(repair.DecodeErrorReason(err), model.ErrCorrupt.Error()+": "))
+		diag.addOrphan(driftLastEvent, v.lastEvent, strings.TrimPrefix(decodeErrorReason(err), model.ErrCorrupt.Error()+": "))
 		return
 	case !positioned || event.OrderID == "":
-		diag.AddOrphan(repair.DriftLastEvent, v.lastEvent, "eventId is not a ULID, or orderId is empty")
+		diag.addOrphan(driftLastEvent, v.lastEvent, "eventId is not a ULID, or orderId is empty")
 		return
 	}
-	outdated := v.lastEventOutdated(diag.Table) && diag.UnreadableAttributes[model.KeyOf(v.lastEvent)] == nil
+	outdated := v.lastEventOutdated(diag.table) && diag.unreadableAttributes[model.KeyOf(v.lastEvent)] == nil
 	last := event
 	if outdated {
 		last = v.newestEvent
 	}
-	want := model.KeepReservation(model.LastEventRecord(diag.Table.KeyBuilder(), v.id, *last), v.lastEvent)
+	want := model.KeepReservation(model.LastEventRecord(diag.table.KeyBuilder(), v.id, *last), v.lastEvent)
 	sums, reported := v.expectedReservation(c)
 	if reported {
 		want.Merge(sums)
 	}
 	switch {
 	case outdated:
-		diag.AddFinding(repair.DriftLastEvent, model.KeyOf(v.lastEvent), fmt.Sprintf("the last event is %s, but order %s has the newer event %s", event.ID, last.OrderID, last.ID), repair.RemedyRepair)
-		diag.Fixes = append(diag.Fixes, repair.NewReplacement(v.lastEvent, want))
+		diag.addFinding(driftLastEvent, model.KeyOf(v.lastEvent), fmt.Sprintf("the last event is %s, but order %s has the newer event %s", event.ID, last.OrderID, last.ID), remedyRepair)
+		diag.fixes = append(diag.fixes, newReplacement(v.lastEvent, want))
 	case reported && len(v.unlisted) > 0:
 		// The scan has not read the items of these orders. Only a further read can count their units.
-		diag.AddFinding(repair.DriftLastEvent, model.KeyOf(v.lastEvent), "the units of orders without an item list are not counted yet", repair.RemedyRepair)
+		diag.addFinding(driftLastEvent, model.KeyOf(v.lastEvent), "the units of orders without an item list are not counted yet", remedyRepair)
 	default:
-		diag.Compare(&model.EntityLastEvent, v.lastEvent, want, repair.DriftLastEvent)
+		diag.compare(&model.EntityLastEvent, v.lastEvent, want, driftLastEvent)
 	}
 	if sums != nil && !reported {
-		diag.SetUnreported(v.lastEvent, sums)
+		diag.setUnreported(v.lastEvent, sums)
 	}
 }
 
-func (v *customerVerifier) verifyEmailClaim(diag *repair.Diagnosis, want model.Record) {
+func (v *customerVerifier) verifyEmailClaim(diag *diagnosis, want model.Record) {
 	have := v.claim
-	if diag.WithoutUnreadable(&model.EntityEmailClaim, have); have != nil && diag.MustLeaveUnchanged(&model.EntityEmailClaim, model.KeyOf(have), model.AttrCustomerID) {
+	if diag.withoutUnreadable(&model.EntityEmailClaim, have); have != nil && diag.mustLeaveUnchanged(&model.EntityEmailClaim, model.KeyOf(have), model.AttrCustomerID) {
 		return
 	}
 	email := model.FirstPlaceholderValue(model.EntityEmailClaim.PK, model.TextOf(want, model.AttrPK))
 	switch owner := model.TextOf(have, "customerId"); {
 	case have == nil && v.firstRecord() == nil:
 		// The missing customer is already reported, so add the claim without another finding.
-		diag.AddPut(want, nil)
+		diag.addPut(want, nil)
 	case have == nil:
-		diag.AddMissing(repair.DriftEmailClaimMissing, want, nil, fmt.Sprintf("no record reserves the email address of customer %s", v.id))
+		diag.addMissing(driftEmailClaimMissing, want, nil, fmt.Sprintf("no record reserves the email address of customer %s", v.id))
 	case owner != string(v.id) && hasEmail(v.claimOwner, email):
-		diag.AddFinding(repair.DriftEmailShared, model.CustomerByID.Key(diag.Table.KeyBuilder(), v.id), fmt.Sprintf("the email address %s is reserved for customer %s, who also has this address", email, owner), repair.RemedyManual)
+		diag.addFinding(driftEmailShared, model.CustomerByID.Key(diag.table.KeyBuilder(), v.id), fmt.Sprintf("the email address %s is reserved for customer %s, who also has this address", email, owner), remedyManual)
 	default:
 		if other := commerce.CustomerID(owner); other != v.id {
-			b := diag.Table.KeyBuilder()
+			b := diag.table.KeyBuilder()
 			if k := model.CustomerByID.Key(b, other); b.Err == nil {
-				diag.Dependencies = append(diag.Dependencies, repair.UnchangedRecord{Key: k, AsRead: v.claimOwner})
+				diag.dependencies = append(diag.dependencies, unchangedRecord{key: k, asRead: v.claimOwner})
 			}
 		}
-		diag.Compare(&model.EntityEmailClaim, have, want, repair.DriftEmailClaimMissing)
+		diag.compare(&model.EntityEmailClaim, have, want, driftEmailClaimMissing)
 	}
 }
 
@@ -341,7 +340,7 @@ func (v *customerVerifier) lacksOrderCount() bool {
 }
 
 // uncertainty returns a message if an order may have been placed or changed while the orders were counted.
-func (v *customerVerifier) uncertainty(*repair.Diagnosis) string {
+func (v *customerVerifier) uncertainty(*diagnosis) string {
 	if v.uncountable && v.lacksOrderCount() && !model.EqualRecords(v.lastEventBefore, v.lastEvent) || v.reservationUnsettled {
 		return "orders were placed or changed each time the orders were counted"
 	}
@@ -362,11 +361,11 @@ func hasEmail(customer model.Record, email string) bool {
 }
 
 // updateCheckState marks a missing customer's email claim as reported, to report it only once.
-func (v *customerVerifier) updateCheckState(c *check, diag, _ *repair.Diagnosis) {
-	if v.claim != nil && c.opts.Restore && diag.HasKind(repair.DriftCustomerMissing) {
+func (v *customerVerifier) updateCheckState(c *check, diag, _ *diagnosis) {
+	if v.claim != nil && c.opts.Restore && diag.hasKind(driftCustomerMissing) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.reported.Add(model.KeyOf(v.claim).Text())
+		c.reported.add(model.KeyOf(v.claim).Text())
 	}
 }
 
@@ -393,14 +392,14 @@ func (v *emailClaimVerifier) read(ctx context.Context, c *check) error {
 	if b.Err != nil {
 		return b.Err
 	}
-	found, err := c.client.Get(ctx, repair.Consistent, k)
+	found, err := c.client.get(ctx, consistent, k)
 	if err != nil {
 		return err
 	}
 	v.claim = found[k]
 	v.customer = v.customerOfClaim()
 	deletion := model.DeletedCustomerKey(commerce.CustomerID(model.TextOf(v.claim, model.AttrCustomerID)))
-	v.customer.records, err = c.client.Get(ctx, repair.Consistent, append(v.customer.keys(), deletion)...)
+	v.customer.records, err = c.client.get(ctx, consistent, append(v.customer.keys(), deletion)...)
 	v.deleted = v.customer.records[deletion] != nil
 	return err
 }
@@ -412,32 +411,32 @@ func (v *emailClaimVerifier) customerOfClaim() recordWithEdges {
 
 // verify reports an email claim that names a missing customer, or a customer with another email
 // address. customerVerifier reports the other inconsistencies of email claims.
-func (v *emailClaimVerifier) verify(c *check) *repair.Diagnosis {
-	diag := &repair.Diagnosis{Table: c.table}
+func (v *emailClaimVerifier) verify(c *check) *diagnosis {
+	diag := &diagnosis{table: c.table}
 	if v.claim == nil {
 		return diag
 	}
-	if diag.WithoutUnreadable(&model.EntityEmailClaim, v.claim); diag.MustLeaveUnchanged(&model.EntityEmailClaim, model.KeyOf(v.claim), model.AttrCustomerID) {
+	if diag.withoutUnreadable(&model.EntityEmailClaim, v.claim); diag.mustLeaveUnchanged(&model.EntityEmailClaim, model.KeyOf(v.claim), model.AttrCustomerID) {
 		return diag
 	}
 	customer := v.customer.record()
 	if c.opts.Restore {
 		customer = v.customer.firstRecord() // a repair restores the record from an edge (a copy)
 	}
-	diag.TrustedKey, diag.Trusted = v.customer.primaryKey, v.customer.record()
+	diag.trustedKey, diag.trusted = v.customer.primaryKey, v.customer.record()
 	id := model.TextOf(v.claim, "customerId")
 	switch {
 	case v.deleted:
-		diag.AddOrphan(repair.DriftOrphanClaim, v.claim, fmt.Sprintf("customer %s is deleted", id))
+		diag.addOrphan(driftOrphanClaim, v.claim, fmt.Sprintf("customer %s is deleted", id))
 	case hasEmail(customer, v.email), c.hasReported(model.KeyOf(v.claim)):
 	case customer == nil && c.hasUnreadableOrders(commerce.CustomerID(id)):
 		// Keep the claim. An unreadable order names the customer, so a later check may restore it.
 	case customer != nil && !hasValidEmail(customer):
 		// Keep the claim. The customer's address is invalid, and the claim may contain the right one.
 	case customer == nil:
-		diag.AddOrphan(repair.DriftOrphanClaim, v.claim, fmt.Sprintf("customer %q does not exist", id))
+		diag.addOrphan(driftOrphanClaim, v.claim, fmt.Sprintf("customer %q does not exist", id))
 	default:
-		diag.AddOrphan(repair.DriftOrphanClaim, v.claim, fmt.Sprintf("the email address of customer %s is %s", id, model.TextOf(customer, "email")))
+		diag.addOrphan(driftOrphanClaim, v.claim, fmt.Sprintf("the email address of customer %s is %s", id, model.TextOf(customer, "email")))
 	}
 	return diag
 }

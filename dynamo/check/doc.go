@@ -1,3 +1,4 @@
-// Package check verifies that the records of a table are consistent, one item collection at a time.
-// It imports commerce, dynamo/counting, dynamo/model, dynamo/repair and dynamo/table.
+// Package check verifies that the records of a table are consistent, one item collection at a time,
+// and repairs them. It imports commerce, dynamo/attempt, dynamo/derive, dynamo/markdown, dynamo/model and
+// dynamo/table.
 package check

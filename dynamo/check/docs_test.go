@@ -1,10 +1,10 @@
 package check_test
 
 import (
+	"github.com/ordergraph/ordergraph/dynamo/check"
 	"strings"
 	"testing"
 
-	"github.com/ordergraph/ordergraph/dynamo/repair"
 	"github.com/ordergraph/ordergraph/internal/test/golden"
 )
 
@@ -18,7 +18,7 @@ func TestKindsOfDrift(t *testing.T) {
 			}
 		}
 	}
-	for _, kind := range repair.DriftKinds() {
+	for _, kind := range check.DriftKinds() {
 		if kind.Problem == "" || kind.Repair == "" {
 			t.Errorf("%+v lacks a description or a repair", kind)
 		}
@@ -33,5 +33,5 @@ func TestKindsOfDrift(t *testing.T) {
 }
 
 func TestGoldenCheckDocs(t *testing.T) {
-	golden.CheckSection(t, "../../docs/check.md", "drifts", repair.DriftsMarkdown())
+	golden.CheckSection(t, "../../docs/check.md", "drifts", check.DriftsMarkdown())
 }

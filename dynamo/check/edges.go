@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/ordergraph/ordergraph/dynamo/model"
-	"github.com/ordergraph/ordergraph/dynamo/repair"
 )
 
 // recordWithEdges contains a record and its edges, which are copies with other index keys.
@@ -60,13 +59,13 @@ func (r *recordWithEdges) firstRecord() model.Record {
 type decoder[V any] func(model.Reader) (*V, error)
 
 // decode decodes the readable attributes of k, and adds a finding about the unreadable ones.
-func decode[V any](diag *repair.Diagnosis, r *recordWithEdges, k model.Keys, decodeValue decoder[V]) (*V, error) {
+func decode[V any](diag *diagnosis, r *recordWithEdges, k model.Keys, decodeValue decoder[V]) (*V, error) {
 	e := model.EntityOf(k)
-	return decodeValue(model.Reader{Record: repair.WithKeyAttributes(diag.WithoutUnreadable(e, r.records[k]), r.entity.KeyValues(r.primaryKey))})
+	return decodeValue(model.Reader{Record: withKeyAttributes(diag.withoutUnreadable(e, r.records[k]), r.entity.KeyValues(r.primaryKey))})
 }
 
 // decodeFirst decodes the record or else its first readable edge, and returns which it decoded.
-func decodeFirst[V any](diag *repair.Diagnosis, r *recordWithEdges, decodeValue decoder[V]) (*V, model.Record) {
+func decodeFirst[V any](diag *diagnosis, r *recordWithEdges, decodeValue decoder[V]) (*V, model.Record) {
 	for _, k := range r.keys() {
 		if r.records[k] == nil {
 			continue
@@ -82,23 +81,23 @@ func decodeFirst[V any](diag *repair.Diagnosis, r *recordWithEdges, decodeValue 
 func (r *recordWithEdges) isLost() bool {
 	return r.record() == nil && !slices.ContainsFunc(r.entity.Edges(), func(e *model.Entity) bool {
 		edge := r.edge(e)
-		return edge != nil && !repair.HasOnlyKeys(e, edge)
+		return edge != nil && !hasOnlyKeys(e, edge)
 	})
 }
 
 // reportUndecodable reports a record that cannot be decoded or, if it is missing, its edges.
-func reportUndecodable[V any](diag *repair.Diagnosis, r *recordWithEdges, decodeValue decoder[V]) {
+func reportUndecodable[V any](diag *diagnosis, r *recordWithEdges, decodeValue decoder[V]) {
 	if r.record() != nil {
 		_, err := decode(diag, r, r.primaryKey, decodeValue)
-		diag.AddUnreadable(r.primaryKey, err)
+		diag.addUnreadable(r.primaryKey, err)
 		return // do not report the edges, because they may be right
 	}
 	for _, k := range r.keys() {
 		if rec := r.records[k]; rec != nil {
-			if _, err := decode(diag, r, k, decodeValue); err != nil && !repair.HasOnlyKeys(model.EntityOf(k), rec) {
-				diag.AddUnreadable(k, err)
+			if _, err := decode(diag, r, k, decodeValue); err != nil && !hasOnlyKeys(model.EntityOf(k), rec) {
+				diag.addUnreadable(k, err)
 			} else {
-				diag.AddOrphan(repair.DriftOrphanEdge, rec, fmt.Sprintf("the %s does not exist", r.entity.Description))
+				diag.addOrphan(driftOrphanEdge, rec, fmt.Sprintf("the %s does not exist", r.entity.Description))
 			}
 		}
 	}
@@ -106,25 +105,25 @@ func reportUndecodable[V any](diag *repair.Diagnosis, r *recordWithEdges, decode
 
 // verifyEdges reports missing, wrong or superfluous edges. expected contains the record and its
 // edges as they should be. If the record should not exist, expected is nil.
-func (r *recordWithEdges) verifyEdges(diag *repair.Diagnosis, expected []model.Record) {
+func (r *recordWithEdges) verifyEdges(diag *diagnosis, expected []model.Record) {
 	want := map[model.Keys]model.Record{}
 	for _, rec := range expected {
 		want[model.KeyOf(rec)] = rec
 	}
 	for _, e := range r.entity.Edges() {
 		k, relation := r.edgeKey(e), strings.Join(e.IndexAttributes(), ", ")
-		left := func(name string) bool { return diag.MustLeaveUnchanged(e, k, name) }
+		left := func(name string) bool { return diag.mustLeaveUnchanged(e, k, name) }
 		switch have, want := r.records[k], want[k]; {
 		case have != nil && want != nil:
-			diag.Compare(e, have, want, repair.DriftEdgeDiffers)
+			diag.compare(e, have, want, driftEdgeDiffers)
 		case want != nil:
-			diag.AddMissing(repair.DriftEdgeMissing, want, nil, fmt.Sprintf("the %s has %s", r.entity.Description, relation))
+			diag.addMissing(driftEdgeMissing, want, nil, fmt.Sprintf("the %s has %s", r.entity.Description, relation))
 		case have != nil && expected == nil:
-			diag.AddOrphan(repair.DriftOrphanEdge, have, fmt.Sprintf("the %s does not exist", r.entity.Description))
+			diag.addOrphan(driftOrphanEdge, have, fmt.Sprintf("the %s does not exist", r.entity.Description))
 		case have != nil && slices.ContainsFunc(e.IndexAttributes(), left):
-			diag.WithoutUnreadable(e, have) // keep the edge: the record's attribute is unreadable, so the edge may be right
+			diag.withoutUnreadable(e, have) // keep the edge: the record's attribute is unreadable, so the edge may be right
 		case have != nil:
-			diag.AddOrphan(repair.DriftOrphanEdge, have, fmt.Sprintf("the %s has no %s", r.entity.Description, relation))
+			diag.addOrphan(driftOrphanEdge, have, fmt.Sprintf("the %s has no %s", r.entity.Description, relation))
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
-	"github.com/ordergraph/ordergraph/dynamo/repair"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
@@ -26,22 +25,22 @@ func (v *employeeVerifier) key(*table.Table) model.Keys { return v.primaryKey }
 func (v *employeeVerifier) addRecord(_ *model.Entity, rec model.Record) { v.put(rec) }
 
 func (v *employeeVerifier) read(ctx context.Context, c *check) (err error) {
-	v.records, err = c.client.Get(ctx, repair.Consistent, v.keys()...)
+	v.records, err = c.client.get(ctx, consistent, v.keys()...)
 	return err
 }
 
-func (v *employeeVerifier) verify(c *check) *repair.Diagnosis {
-	diag := &repair.Diagnosis{Table: c.table}
+func (v *employeeVerifier) verify(c *check) *diagnosis {
+	diag := &diagnosis{table: c.table}
 	decoded, source := decodeFirst(diag, &v.recordWithEdges, model.DecodeEmployee)
-	diag.TrustedKey, diag.Trusted = v.primaryKey, v.record()
+	diag.trustedKey, diag.trusted = v.primaryKey, v.record()
 	if v.record() == nil && decoded != nil && !c.opts.Restore {
-		if v.verifyEdges(diag, nil); len(diag.Fixes) > 0 { // a repair keeps unreadable edges
-			diag.AddFinding(repair.DriftEmployeeMissing, v.primaryKey, "the record is missing, so a repair deletes its edges (copies with other index keys); if the record was lost, repair with -restore", repair.RemedyRepair)
+		if v.verifyEdges(diag, nil); len(diag.fixes) > 0 { // a repair keeps unreadable edges
+			diag.addFinding(driftEmployeeMissing, v.primaryKey, "the record is missing, so a repair deletes its edges (copies with other index keys); if the record was lost, repair with -restore", remedyRepair)
 		}
 		return diag
 	}
 	v.decoded = decoded
-	diag.Source = model.KeyOf(source)
+	diag.source = model.KeyOf(source)
 	if decoded == nil {
 		reportUndecodable(diag, &v.recordWithEdges, model.DecodeEmployee)
 		return diag
@@ -52,20 +51,20 @@ func (v *employeeVerifier) verify(c *check) *repair.Diagnosis {
 	b := c.table.KeyBuilder()
 	expected := model.EncodeWithEdges(b, decoded)
 	if b.Err != nil {
-		diag.AddUnreadable(v.primaryKey, b.Err)
+		diag.addUnreadable(v.primaryKey, b.Err)
 		return diag
 	}
 	if v.record() == nil {
-		diag.AddMissing(repair.DriftEmployeeMissing, expected[0], source, "the record is missing, but edges (copies of the record with other index keys) exist")
+		diag.addMissing(driftEmployeeMissing, expected[0], source, "the record is missing, but edges (copies of the record with other index keys) exist")
 	} else {
-		diag.TrustedKey, diag.Trusted = model.KeyOf(source), source
-		diag.Compare(&model.EntityEmployee, v.record(), expected[0], repair.DriftEdgeDiffers)
+		diag.trustedKey, diag.trusted = model.KeyOf(source), source
+		diag.compare(&model.EntityEmployee, v.record(), expected[0], driftEdgeDiffers)
 	}
 	v.verifyEdges(diag, expected)
 	return diag
 }
 
-func (v *employeeVerifier) updateCheckState(c *check, _, _ *repair.Diagnosis) {
+func (v *employeeVerifier) updateCheckState(c *check, _, _ *diagnosis) {
 	if v.decoded != nil && v.decoded.WarehouseID != "" {
 		c.addReferencedWarehouse(v.decoded.WarehouseID)
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
-	"github.com/ordergraph/ordergraph/dynamo/repair"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
@@ -66,7 +65,7 @@ func (v *customerVerifier) readNewestEvent(ctx context.Context, c *check) error 
 		return nil
 	}
 	for _, order := range slices.Concat(v.newerCopies.ids, v.newerEvents.ids) {
-		last, found, err := c.client.LastOrderEvent(ctx, order, v.id)
+		last, found, err := c.client.lastOrderEvent(ctx, order, v.id)
 		if err != nil {
 			return err
 		}
@@ -79,7 +78,7 @@ func (v *customerVerifier) readNewestEvent(ctx context.Context, c *check) error 
 	}
 	// Read the stored event last, so that a concurrent mutation does not look like an inconsistency.
 	k := model.LastEvent.Key(c.table.KeyBuilder(), v.id)
-	found, err := c.client.Get(ctx, repair.Consistent, k)
+	found, err := c.client.get(ctx, consistent, k)
 	v.lastEvent = found[k]
 	return err
 }

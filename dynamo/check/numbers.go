@@ -11,7 +11,6 @@ import (
 
 	"github.com/ordergraph/ordergraph/dynamo/derive"
 	"github.com/ordergraph/ordergraph/dynamo/model"
-	"github.com/ordergraph/ordergraph/dynamo/repair"
 )
 
 // number identifies a derived number (see package derive). id is the ID of the product or account
@@ -93,12 +92,12 @@ func (n *numbers) candidates(target *model.Entity, attribute string, unstored bo
 // partition key.
 //
 // It returns an error if value is invalid, and the errors of repair.Client.Query.
-func listLength(ctx context.Context, client *repair.Client, p *model.AccessPattern, value string) (n int, err error) {
+func listLength(ctx context.Context, client *client, p *model.AccessPattern, value string) (n int, err error) {
 	partition, err := p.PK.Build(value)
 	if err != nil {
 		return 0, err
 	}
-	err = client.Query(ctx, p, partition, string(p.SK), types.SelectCount, func(out *dynamodb.QueryOutput) error {
+	err = client.query(ctx, p, partition, string(p.SK), types.SelectCount, func(out *dynamodb.QueryOutput) error {
 		n += int(out.Count)
 		return nil
 	})

@@ -9,9 +9,7 @@ import (
 	"time"
 
 	"github.com/ordergraph/ordergraph/commerce"
-	"github.com/ordergraph/ordergraph/dynamo/counting"
 	"github.com/ordergraph/ordergraph/dynamo/model"
-	"github.com/ordergraph/ordergraph/dynamo/repair"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
@@ -61,14 +59,14 @@ func (v *orderVerifier) read(ctx context.Context, c *check) error {
 	if b.Err != nil {
 		return b.Err
 	}
-	if err := c.client.ReadItemCollection(ctx, model.OrderCollection, partition, v.addRecord); err != nil {
+	if err := c.client.readItemCollection(ctx, model.OrderCollection, partition, v.addRecord); err != nil {
 		return err
 	}
 	ks := make([]model.Keys, 0, 2)
 	for _, id := range v.possibleCustomers() {
 		ks = append(ks, v.copyKey(c.table, id))
 	}
-	found, err := c.client.Get(ctx, repair.Consistent, ks...)
+	found, err := c.client.get(ctx, consistent, ks...)
 	if err != nil {
 		return err
 	}
@@ -122,20 +120,20 @@ type orderHeader struct {
 
 // decodeHeader decodes the readable attributes of rec, which is the order's own record or its copy.
 // The decoded order has the IDs v.id and customer, even if rec contains other IDs.
-func (v *orderVerifier) decodeHeader(diag *repair.Diagnosis, e *model.Entity, rec model.Record, customer commerce.CustomerID) orderHeader {
+func (v *orderVerifier) decodeHeader(diag *diagnosis, e *model.Entity, rec model.Record, customer commerce.CustomerID) orderHeader {
 	if rec == nil {
 		return orderHeader{}
 	}
-	read := diag.WithoutUnreadable(e, rec)
-	plain := repair.WithKeyAttributes(read, map[string]string{"orderId": string(v.id), "customerId": string(customer)})
+	read := diag.withoutUnreadable(e, rec)
+	plain := withKeyAttributes(read, map[string]string{"orderId": string(v.id), "customerId": string(customer)})
 	delete(plain, "items")
 	if at := (model.Reader{Record: read}); !at.Has("currency") && len(v.items) > 0 {
 		// Records written by other software may contain the currency only in the items.
 		item := model.Reader{Record: v.items[0]}
-		plain["currency"] = model.Str(string(item.Currency(diag.Table.Currency)))
+		plain["currency"] = model.Str(string(item.Currency(diag.table.Currency)))
 	}
 	h := orderHeader{record: rec}
-	h.order, h.err = diag.Table.DecodeOrder(model.Reader{Record: plain})
+	h.order, h.err = diag.table.DecodeOrder(model.Reader{Record: plain})
 	if h.err == nil && customer == "" {
 		h.err = fmt.Errorf("%w: attribute %q is missing", model.ErrCorrupt, "customerId")
 	}
@@ -143,8 +141,8 @@ func (v *orderVerifier) decodeHeader(diag *repair.Diagnosis, e *model.Entity, re
 		h.order.PlacedAt = placed
 	}
 	if read["items"] != nil {
-		lines, err := repair.DecodeLines(read["items"], h.order.Total.Currency)
-		h.listedLines, h.hasList = lines, err == nil && !diag.MustLeaveUnchanged(e, model.KeyOf(rec), "items")
+		lines, err := decodeLines(read["items"], h.order.Total.Currency)
+		h.listedLines, h.hasList = lines, err == nil && !diag.mustLeaveUnchanged(e, model.KeyOf(rec), "items")
 	}
 	return h
 }
@@ -155,7 +153,7 @@ func (h orderHeader) readable() bool { return h.record != nil && h.err == nil }
 // record, if this customer has a copy of the order or an item names the same customer. Otherwise,
 // the newest record determines the owner: the order's own record or the copy with the highest
 // version.
-func (v *orderVerifier) owner(diag *repair.Diagnosis) commerce.CustomerID {
+func (v *orderVerifier) owner(diag *diagnosis) commerce.CustomerID {
 	named := v.namedCustomer()
 	if v.copies[named] != nil {
 		return named
@@ -187,37 +185,37 @@ func (v *orderVerifier) owner(diag *repair.Diagnosis) commerce.CustomerID {
 	return best
 }
 
-func (v *orderVerifier) verify(c *check) *repair.Diagnosis {
-	diag := &repair.Diagnosis{Table: c.table}
+func (v *orderVerifier) verify(c *check) *diagnosis {
+	diag := &diagnosis{table: c.table}
 	b := c.table.KeyBuilder()
 	v.decoded, v.lines, v.linesKnown, v.lastEventAt = nil, nil, false, time.Time{}
 	customer := v.owner(diag)
 	copied := v.copies[customer]
 	ownHeader, copyHeader := v.decodeHeader(diag, &model.EntityOrder, v.orderRecord, customer), v.decodeHeader(diag, &model.EntityCustomerOrder, copied, customer)
-	diag.TrustedKey, diag.Trusted = model.OrderByID.Key(b, v.id), v.orderRecord
+	diag.trustedKey, diag.trusted = model.OrderByID.Key(b, v.id), v.orderRecord
 	trusted, other := ownHeader, copyHeader
 	if copyHeader.readable() && (!ownHeader.readable() || copyHeader.order.Version > ownHeader.order.Version) {
 		trusted, other = copyHeader, ownHeader
-		diag.TrustedKey, diag.Trusted = model.KeyOf(copied), copied
+		diag.trustedKey, diag.trusted = model.KeyOf(copied), copied
 	}
 	switch {
 	case v.orderRecord == nil && copied == nil:
 		for _, item := range v.items {
-			diag.AddOrphan(repair.DriftOrphanItem, item, "the order does not exist")
+			diag.addOrphan(driftOrphanItem, item, "the order does not exist")
 		}
 		for _, event := range v.events {
-			diag.AddOrphan(repair.DriftOrphanEvent, event, "the order does not exist")
+			diag.addOrphan(driftOrphanEvent, event, "the order does not exist")
 		}
 		return diag
 	case !trusted.readable():
 		for _, h := range []orderHeader{ownHeader, copyHeader} {
 			if h.err != nil {
-				diag.AddUnreadable(model.KeyOf(h.record), h.err)
+				diag.addUnreadable(model.KeyOf(h.record), h.err)
 			}
 		}
 		return diag
 	}
-	diag.Source = model.KeyOf(trusted.record)
+	diag.source = model.KeyOf(trusted.record)
 	o := *trusted.order
 	o.CustomerID = customer
 	if o.AccountRepID == "" {
@@ -226,8 +224,8 @@ func (v *orderVerifier) verify(c *check) *repair.Diagnosis {
 	v.decoded = &o
 	v.verifyItems(diag, b, o, trusted, other)
 	for _, id := range slices.Sorted(maps.Keys(v.copies)) {
-		if id != customer && !diag.MustLeaveUnchanged(&model.EntityOrder, model.OrderByID.Key(b, v.id), model.AttrCustomerID) {
-			diag.AddOrphan(repair.DriftOrphanOrderCopy, v.copies[id], fmt.Sprintf("the order belongs to customer %s", customer))
+		if id != customer && !diag.mustLeaveUnchanged(&model.EntityOrder, model.OrderByID.Key(b, v.id), model.AttrCustomerID) {
+			diag.addOrphan(driftOrphanOrderCopy, v.copies[id], fmt.Sprintf("the order belongs to customer %s", customer))
 		}
 	}
 	v.verifyTimeline(diag, o)
@@ -235,17 +233,17 @@ func (v *orderVerifier) verify(c *check) *repair.Diagnosis {
 }
 
 // verifyItems verifies the order's own record, the customer's copy and the item records.
-func (v *orderVerifier) verifyItems(diag *repair.Diagnosis, b *model.KeyBuilder, o commerce.Order, trusted, other orderHeader) {
+func (v *orderVerifier) verifyItems(diag *diagnosis, b *model.KeyBuilder, o commerce.Order, trusted, other orderHeader) {
 	v.lines, v.linesKnown = v.chooseLines(diag, o, trusted, other)
 	if v.linesKnown {
-		if total, err := counting.LinesTotal(v.lines, o.Total.Currency); err == nil {
+		if total, err := linesTotal(v.lines, o.Total.Currency); err == nil {
 			o.Total = total
 			v.decoded.Total = total
 		}
 	}
 	expected := model.OrderRecords(b, o, v.lines, nil)
 	if b.Err != nil {
-		diag.AddUnreadable(model.OrderByID.Key(&model.KeyBuilder{Shards: b.Shards}, v.id), b.Err)
+		diag.addUnreadable(model.OrderByID.Key(&model.KeyBuilder{Shards: b.Shards}, v.id), b.Err)
 		v.decoded = nil
 		return
 	}
@@ -256,14 +254,14 @@ func (v *orderVerifier) verifyItems(diag *repair.Diagnosis, b *model.KeyBuilder,
 		copyAttributes(copied, v.copies[o.CustomerID], "items", "itemCount")
 	}
 	if v.orderRecord == nil {
-		diag.AddMissing(repair.DriftOrderMissing, main, trusted.record, fmt.Sprintf("the order's own record is missing, but customer %s has a copy of the order", o.CustomerID))
+		diag.addMissing(driftOrderMissing, main, trusted.record, fmt.Sprintf("the order's own record is missing, but customer %s has a copy of the order", o.CustomerID))
 	} else {
-		diag.Compare(&model.EntityOrder, v.orderRecord, main, repair.DriftOrderCopyDiffers)
+		diag.compare(&model.EntityOrder, v.orderRecord, main, driftOrderCopyDiffers)
 	}
 	if have := v.copies[o.CustomerID]; have == nil {
-		diag.AddMissing(repair.DriftOrderCopyMissing, copied, trusted.record, "the order has no copy in its customer's partition")
+		diag.addMissing(driftOrderCopyMissing, copied, trusted.record, "the order has no copy in its customer's partition")
 	} else {
-		diag.Compare(&model.EntityCustomerOrder, have, copied, repair.DriftOrderCopyDiffers)
+		diag.compare(&model.EntityCustomerOrder, have, copied, driftOrderCopyDiffers)
 	}
 	if !v.linesKnown {
 		return
@@ -275,15 +273,15 @@ func (v *orderVerifier) verifyItems(diag *repair.Diagnosis, b *model.KeyBuilder,
 	for _, want := range items {
 		k := model.KeyOf(want)
 		if have[k] == nil {
-			diag.AddMissing(repair.DriftItemMissing, want, nil, "the item's record is missing, but the order's item list and total include the item")
+			diag.addMissing(driftItemMissing, want, nil, "the item's record is missing, but the order's item list and total include the item")
 		} else {
-			diag.Compare(&model.EntityOrderItem, have[k], want, repair.DriftItemDiffers)
+			diag.compare(&model.EntityOrderItem, have[k], want, driftItemDiffers)
 		}
 		delete(have, k)
 	}
 	for _, item := range v.items {
 		if have[model.KeyOf(item)] != nil {
-			diag.AddOrphan(repair.DriftOrphanItem, item, "the order's item list and total do not include the item")
+			diag.addOrphan(driftOrphanItem, item, "the order's item list and total do not include the item")
 		}
 	}
 }
@@ -300,12 +298,12 @@ func copyAttributes(want, have model.Record, names ...string) {
 // chooseLines returns the order's line items, or false if they are unknown. Normally, it uses the
 // item records. If no item record exists, or only the list in an order record matches the order's
 // total and item count, it uses this list.
-func (v *orderVerifier) chooseLines(diag *repair.Diagnosis, o commerce.Order, trusted, other orderHeader) ([]commerce.LineItem, bool) {
+func (v *orderVerifier) chooseLines(diag *diagnosis, o commerce.Order, trusted, other orderHeader) ([]commerce.LineItem, bool) {
 	var lines []commerce.LineItem
 	problems := map[model.Keys]error{}
 	for _, item := range v.items {
 		named := map[string]string{"productId": model.FirstPlaceholderValue(model.EntityOrderItem.SK, model.TextOf(item, model.AttrSK))}
-		line, err := model.DecodeEmbeddedItem(model.Reader{Record: repair.WithKeyAttributes(diag.WithoutUnreadable(&model.EntityOrderItem, item), named)}, o.Total.Currency)
+		line, err := model.DecodeEmbeddedItem(model.Reader{Record: withKeyAttributes(diag.withoutUnreadable(&model.EntityOrderItem, item), named)}, o.Total.Currency)
 		if err != nil {
 			problems[model.KeyOf(item)] = err
 			continue
@@ -315,8 +313,8 @@ func (v *orderVerifier) chooseLines(diag *repair.Diagnosis, o commerce.Order, tr
 	}
 	complete := len(problems) == 0
 	addsUp := func(lines []commerce.LineItem) bool {
-		sum, err := counting.LinesTotal(lines, o.Total.Currency)
-		return err == nil && repair.SameMoney(sum, o.Total)
+		sum, err := linesTotal(lines, o.Total.Currency)
+		return err == nil && sameMoney(sum, o.Total)
 	}
 	for _, h := range []orderHeader{trusted, other} {
 		if !h.hasList || len(h.listedLines) == 0 || h.listedLines[0].UnitPrice.Currency != o.Total.Currency {
@@ -328,7 +326,7 @@ func (v *orderVerifier) chooseLines(diag *repair.Diagnosis, o commerce.Order, tr
 		if addsUp(h.listedLines) && (!complete || !addsUp(lines) || counted) || len(v.items) == 0 {
 			// Write all item records in one transaction. If only some were written, the next check would
 			// trust this incomplete set of items.
-			diag.SingleTransaction = len(v.items) == 0 && !addsUp(h.listedLines)
+			diag.singleTransaction = len(v.items) == 0 && !addsUp(h.listedLines)
 			return model.SortBySKU(h.listedLines), true
 		}
 	}
@@ -336,14 +334,14 @@ func (v *orderVerifier) chooseLines(diag *repair.Diagnosis, o commerce.Order, tr
 	case !complete:
 		for _, item := range v.items {
 			if err := problems[model.KeyOf(item)]; err != nil {
-				diag.AddUnreadable(model.KeyOf(item), err)
+				diag.addUnreadable(model.KeyOf(item), err)
 			}
 		}
 		return nil, false
-	case (diag.MustLeaveUnchanged(&model.EntityOrder, model.KeyOf(trusted.record), "items") || diag.MustLeaveUnchanged(&model.EntityOrder, model.KeyOf(other.record), "items")) && (len(lines) == 0 || !addsUp(lines)):
+	case (diag.mustLeaveUnchanged(&model.EntityOrder, model.KeyOf(trusted.record), "items") || diag.mustLeaveUnchanged(&model.EntityOrder, model.KeyOf(other.record), "items")) && (len(lines) == 0 || !addsUp(lines)):
 		return nil, false // the items may be in the list, which is unreadable
 	case len(lines) == 0 && !o.Total.Amount.IsZero():
-		diag.AddFinding(repair.DriftUnreadable, model.OrderByID.Key(diag.Table.KeyBuilder(), v.id), fmt.Sprintf("the order has a total of %s, but no items", o.Total.Decimal()), repair.RemedyManual)
+		diag.addFinding(driftUnreadable, model.OrderByID.Key(diag.table.KeyBuilder(), v.id), fmt.Sprintf("the order has a total of %s, but no items", o.Total.Decimal()), remedyManual)
 		return nil, false
 	}
 	return lines, true
@@ -351,21 +349,21 @@ func (v *orderVerifier) chooseLines(diag *repair.Diagnosis, o commerce.Order, tr
 
 // verifyTimeline reports invalid events of the order. The last status that an event sets must be
 // the order's status. Otherwise, verifyTimeline also reports the order.
-func (v *orderVerifier) verifyTimeline(diag *repair.Diagnosis, o commerce.Order) {
-	b := diag.Table.KeyBuilder()
+func (v *orderVerifier) verifyTimeline(diag *diagnosis, o commerce.Order) {
+	b := diag.table.KeyBuilder()
 	var last, lastTo *commerce.Event
 	certain, statusSet := true, false
 	for _, rec := range v.events {
 		id := commerce.EventID(model.FirstPlaceholderValue(model.EntityOrderEvent.SK, model.TextOf(rec, model.AttrSK)))
-		plain := repair.WithKeyAttributes(diag.WithoutUnreadable(&model.EntityOrderEvent, rec), map[string]string{"eventId": string(id), "orderId": string(v.id)})
+		plain := withKeyAttributes(diag.withoutUnreadable(&model.EntityOrderEvent, rec), map[string]string{"eventId": string(id), "orderId": string(v.id)})
 		event, err := model.DecodeEvent(model.Reader{Record: plain})
 		if err != nil {
-			diag.AddUnreadable(model.KeyOf(rec), err)
+			diag.addUnreadable(model.KeyOf(rec), err)
 			certain = false
 			continue
 		}
-		diag.Compare(&model.EntityOrderEvent, rec, model.EventRecord(b, *event), repair.DriftKeyAttribute)
-		if diag.Table.EventPosition(event.ID) == "" {
+		diag.compare(&model.EntityOrderEvent, rec, model.EventRecord(b, *event), driftKeyAttribute)
+		if diag.table.EventPosition(event.ID) == "" {
 			// Other software wrote this event. It may be the last event, because its position is unknown.
 			statusSet = statusSet || event.To == o.Status
 			continue
@@ -377,7 +375,7 @@ func (v *orderVerifier) verifyTimeline(diag *repair.Diagnosis, o commerce.Order)
 		switch {
 		case event.To != 0:
 			lastTo, certain = event, true
-		case diag.MustLeaveUnchanged(&model.EntityOrderEvent, model.KeyOf(rec), "to"):
+		case diag.mustLeaveUnchanged(&model.EntityOrderEvent, model.KeyOf(rec), "to"):
 			certain = false
 		}
 	}
@@ -385,7 +383,7 @@ func (v *orderVerifier) verifyTimeline(diag *repair.Diagnosis, o commerce.Order)
 	if !certain || statusSet || lastTo != nil && lastTo.To == o.Status {
 		return
 	}
-	event := &commerce.Event{OrderID: v.id, Type: commerce.EventImported, To: o.Status, Actor: repair.RepairEventActor, Note: "the last event did not match the order's status"}
+	event := &commerce.Event{OrderID: v.id, Type: commerce.EventImported, To: o.Status, Actor: repairEventActor, Note: "the last event did not match the order's status"}
 	detail := fmt.Sprintf("the order is %s, but no event sets a status", o.Status)
 	if len(v.events) > 0 {
 		detail = fmt.Sprintf("the order is %s, but no event sets that status", o.Status)
@@ -397,24 +395,24 @@ func (v *orderVerifier) verifyTimeline(diag *repair.Diagnosis, o commerce.Order)
 	if last != nil {
 		event.ID, event.At = last.ID, last.At
 	}
-	diag.AddFinding(repair.DriftTimeline, model.OrderByID.Key(b, v.id), detail, repair.RemedyRepair)
-	diag.Fixes = append(diag.Fixes, repair.Fix{Event: event, Customer: o.CustomerID})
+	diag.addFinding(driftTimeline, model.OrderByID.Key(b, v.id), detail, remedyRepair)
+	diag.fixes = append(diag.fixes, recordFix{event: event, customer: o.CustomerID})
 	v.updateOrderForEvent(diag, o)
 }
 
 // verifyUpdatedAt reports and fixes an order whose updatedAt is earlier than its last event.
-func (v *orderVerifier) verifyUpdatedAt(diag *repair.Diagnosis, o commerce.Order) {
-	updated := updatedAt(diag.Trusted)
+func (v *orderVerifier) verifyUpdatedAt(diag *diagnosis, o commerce.Order) {
+	updated := updatedAt(diag.trusted)
 	if updated.IsZero() || !updated.Before(v.lastEventAt) {
 		return
 	}
-	diag.AddFinding(repair.DriftUpdatedAt, diag.TrustedKey, fmt.Sprintf("updatedAt is %s, but the last event happened at %s", model.Timestamp(updated), model.Timestamp(v.lastEventAt)), repair.RemedyRepair)
-	for _, r := range v.headerRecords(diag.Table, o) {
-		if diag.MustLeaveUnchanged(r.entity, r.key, "updatedAt") {
+	diag.addFinding(driftUpdatedAt, diag.trustedKey, fmt.Sprintf("updatedAt is %s, but the last event happened at %s", model.Timestamp(updated), model.Timestamp(v.lastEventAt)), remedyRepair)
+	for _, r := range v.headerRecords(diag.table, o) {
+		if diag.mustLeaveUnchanged(r.entity, r.key, "updatedAt") {
 			continue
 		}
 		if fix := findOrAddFix(diag, r); fix != nil {
-			fix.SetAttribute("updatedAt", model.Str(model.Timestamp(v.lastEventAt)))
+			fix.setAttribute("updatedAt", model.Str(model.Timestamp(v.lastEventAt)))
 		}
 	}
 }
@@ -435,24 +433,24 @@ func (v *orderVerifier) headerRecords(t *table.Table, o commerce.Order) []header
 
 // findOrAddFix returns the fix (the planned write) of a record, and adds the fix if necessary. If
 // the record is missing and no fix creates it, the result is nil.
-func findOrAddFix(diag *repair.Diagnosis, r headerRecord) *repair.Fix {
-	i := slices.IndexFunc(diag.Fixes, func(fix repair.Fix) bool { return fix.Event == nil && fix.Key == r.key })
+func findOrAddFix(diag *diagnosis, r headerRecord) *recordFix {
+	i := slices.IndexFunc(diag.fixes, func(fix recordFix) bool { return fix.event == nil && fix.key == r.key })
 	switch {
 	case i < 0 && r.record == nil:
 		return nil
 	case i < 0:
-		i = len(diag.Fixes)
-		diag.Fixes = append(diag.Fixes, repair.Fix{Key: r.key, AsRead: r.record, Set: model.Record{}})
+		i = len(diag.fixes)
+		diag.fixes = append(diag.fixes, recordFix{key: r.key, asRead: r.record, set: model.Record{}})
 	}
-	return &diag.Fixes[i]
+	return &diag.fixes[i]
 }
 
 // updateOrderForEvent is called if a repair will append an event to the order. It adds changes of
 // the order's updatedAt and version to this repair. Otherwise, a resumed subscription would not
 // find the event.
-func (v *orderVerifier) updateOrderForEvent(diag *repair.Diagnosis, o commerce.Order) {
-	for _, r := range v.headerRecords(diag.Table, o) {
-		dated, versioned := !diag.MustLeaveUnchanged(r.entity, r.key, "updatedAt"), !diag.MustLeaveUnchanged(r.entity, r.key, model.AttrVersion)
+func (v *orderVerifier) updateOrderForEvent(diag *diagnosis, o commerce.Order) {
+	for _, r := range v.headerRecords(diag.table, o) {
+		dated, versioned := !diag.mustLeaveUnchanged(r.entity, r.key, "updatedAt"), !diag.mustLeaveUnchanged(r.entity, r.key, model.AttrVersion)
 		if !dated && !versioned {
 			continue
 		}
@@ -460,9 +458,9 @@ func (v *orderVerifier) updateOrderForEvent(diag *repair.Diagnosis, o commerce.O
 		if fix == nil {
 			continue
 		}
-		fix.SetsUpdatedAt = dated
+		fix.setsUpdatedAt = dated
 		if versioned {
-			fix.SetAttribute(model.AttrVersion, model.Num(o.Version+1))
+			fix.setAttribute(model.AttrVersion, model.Num(o.Version+1))
 		}
 	}
 }
@@ -485,17 +483,17 @@ func (v *orderVerifier) itemCustomers() map[commerce.CustomerID]bool {
 // updateCheckState adds what the order contributes to derived numbers. If check.numbers may already
 // include it, it selects the products for a recount instead. If the findings about the order may
 // affect a customer's order count or spending, it selects the customer to verify again.
-func (v *orderVerifier) updateCheckState(c *check, diag, last *repair.Diagnosis) {
+func (v *orderVerifier) updateCheckState(c *check, diag, last *diagnosis) {
 	v.updateOrderCounter(c, diag, last)
-	if !diag.IsClean() {
-		c.markOrderCountsChanged(append(v.earlier, v.records()...), !last.IsClean())
+	if !diag.isClean() {
+		c.markOrderCountsChanged(append(v.earlier, v.records()...), !last.isClean())
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !diag.IsClean() && c.opts.Repair && v.namedCustomer() != "" {
+	if !diag.isClean() && c.opts.Repair && v.namedCustomer() != "" {
 		c.addCandidateLocked(target{targetCustomer, string(v.namedCustomer())}, candidate{}) // a repair may have changed the customer's spending
 	}
-	if !last.IsClean() {
+	if !last.isClean() {
 		c.driftedCustomers[v.namedCustomer()] = true
 		for id := range v.copies {
 			c.driftedCustomers[id] = true
@@ -516,7 +514,7 @@ func (v *orderVerifier) updateCheckState(c *check, diag, last *repair.Diagnosis)
 		o.Items = v.lines
 		c.numbers.add(&o)
 	}
-	if !last.IsClean() && v.misleadsRecount(c.table, held, last) {
+	if !last.isClean() && v.misleadsRecount(c.table, held, last) {
 		c.misleading[v.id] = v.extraCustomers
 	}
 	if v.decoded == nil {
@@ -525,13 +523,13 @@ func (v *orderVerifier) updateCheckState(c *check, diag, last *repair.Diagnosis)
 	for _, copies := range []struct {
 		kind    string
 		missing int
-	}{{repair.DriftOrderCopyMissing, 1}, {repair.DriftOrphanOrderCopy, -1}} {
-		for _, f := range diag.Findings {
-			if f.Kind != copies.kind {
+	}{{driftOrderCopyMissing, 1}, {driftOrphanOrderCopy, -1}} {
+		for _, f := range diag.findings {
+			if f.kind != copies.kind {
 				continue
 			}
-			id := commerce.CustomerID(model.FirstPlaceholderValue(model.EntityCustomerOrder.PK, f.Key.PK))
-			if last.HasFinding(f.Kind, f.Key) { // this drift was not repaired
+			id := commerce.CustomerID(model.FirstPlaceholderValue(model.EntityCustomerOrder.PK, f.key.PK))
+			if last.hasFinding(f.kind, f.key) { // this drift was not repaired
 				c.missingCopies[id] += copies.missing
 			}
 			c.addCandidateLocked(target{targetCustomer, string(id)}, candidate{referenced: copies.missing > 0})
@@ -539,19 +537,19 @@ func (v *orderVerifier) updateCheckState(c *check, diag, last *repair.Diagnosis)
 	}
 }
 
-func (v *orderVerifier) updateOrderCounter(c *check, diag, last *repair.Diagnosis) {
-	if !diag.IsClean() {
-		c.orderCounter.MarkChanged(v.id)
+func (v *orderVerifier) updateOrderCounter(c *check, diag, last *diagnosis) {
+	if !diag.isClean() {
+		c.orderCounter.markChanged(v.id)
 	}
 	// If the order's own record was missing, the scan may not have counted the order.
-	if diag.HasKind(repair.DriftOrderMissing) {
-		c.orderCounter.Add(v.id, nil, false)
+	if diag.hasKind(driftOrderMissing) {
+		c.orderCounter.addRecord(v.id, nil, false)
 	}
-	if status, _ := counting.StatusOf(v.orderRecord); v.decoded == nil || v.decoded.Status == status || last.IsClean() {
+	if status, _ := statusOf(v.orderRecord); v.decoded == nil || v.decoded.Status == status || last.isClean() {
 		return
 	}
 	// The status in the order's own record is still wrong, so determine the right status again.
-	c.orderCounter.SetStatusReader(v.id, func(ctx context.Context) (commerce.Status, error) {
+	c.orderCounter.setStatusReader(v.id, func(ctx context.Context) (commerce.Status, error) {
 		again := &orderVerifier{id: v.id, extraCustomers: v.extraCustomers}
 		if err := again.read(ctx, c); err != nil {
 			return 0, err
@@ -565,25 +563,25 @@ func (v *orderVerifier) updateOrderCounter(c *check, diag, last *repair.Diagnosi
 
 // reservation returns the quantity of each product that the order reserves. diag is the result of
 // verify. If the order is unreadable and may reserve stock, known is false.
-func (v *orderVerifier) reservation(diag *repair.Diagnosis) (held counting.Reservation, known bool) {
+func (v *orderVerifier) reservation(diag *diagnosis) (held reservation, known bool) {
 	switch {
 	case v.decoded != nil && !v.decoded.Status.ReservesStock():
 		return nil, true
 	case v.decoded != nil && v.linesKnown:
-		return counting.LineItemsReservation(v.lines), true
+		return lineItemsReservation(v.lines), true
 	}
-	return nil, !diag.HasKind(repair.DriftUnreadable)
+	return nil, !diag.hasKind(driftUnreadable)
 }
 
 // misleadsRecount reports whether a recount of stock would find wrong quantities for the order. A
 // recount finds the order through the index. It then reads the order's own record and, if
 // necessary, its items. held contains the correct quantities.
-func (v *orderVerifier) misleadsRecount(t *table.Table, held counting.Reservation, diag *repair.Diagnosis) bool {
-	recorded, listed := counting.EmbeddedItemsReservation(t, v.orderRecord)
+func (v *orderVerifier) misleadsRecount(t *table.Table, held reservation, diag *diagnosis) bool {
+	recorded, listed := embeddedItemsReservation(t, v.orderRecord)
 	if !listed {
-		recorded = counting.ItemRecordsReservation(v.items)
+		recorded = itemRecordsReservation(v.items)
 	}
-	return !maps.Equal(recorded, held) || len(held) > 0 && diag.HasFinding(repair.DriftIndexKeys, v.key(t))
+	return !maps.Equal(recorded, held) || len(held) > 0 && diag.hasFinding(driftIndexKeys, v.key(t))
 }
 
 func (v *orderVerifier) records() []model.Record {
@@ -593,7 +591,7 @@ func (v *orderVerifier) records() []model.Record {
 func (v *orderVerifier) skus() []commerce.SKU {
 	var all []commerce.SKU
 	for _, rec := range v.records() {
-		all = append(all, counting.NamedProducts(rec)...)
+		all = append(all, namedProducts(rec)...)
 	}
 	slices.SortFunc(all, cmp.Compare)
 	return slices.Compact(all)

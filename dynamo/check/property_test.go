@@ -15,7 +15,6 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/check"
-	"github.com/ordergraph/ordergraph/dynamo/repair"
 	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
@@ -60,7 +59,7 @@ func related(dataset commerce.Dataset, pk string) []string {
 // operator must repair, and changes only related records. Unreadable attributes stay unchanged.
 func TestAnyDamageIsRepairedByOneCheck(t *testing.T) {
 	byHand := map[string]bool{}
-	for _, kind := range repair.DriftKinds() {
+	for _, kind := range check.DriftKinds() {
 		byHand[kind.Name] = kind.ByHand
 	}
 	values := []types.AttributeValue{

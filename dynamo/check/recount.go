@@ -9,9 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/commerce"
-	"github.com/ordergraph/ordergraph/dynamo/counting"
 	"github.com/ordergraph/ordergraph/dynamo/model"
-	"github.com/ordergraph/ordergraph/dynamo/repair"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
@@ -94,7 +92,7 @@ func (r *stockRecount) sumAfterPass(ctx context.Context, c *check, sku commerce.
 // runPass adds the reserved quantities of all pending and confirmed orders to the tallies. If a
 // product's record has changed since the last pass, the product's tally restarts at zero.
 func (r *stockRecount) runPass(ctx context.Context, c *check) error {
-	products, err := counting.ReadProducts(ctx, c.client, r.skus)
+	products, err := readProducts(ctx, c.client, r.skus)
 	if err != nil {
 		return err
 	}
@@ -110,7 +108,7 @@ func (r *stockRecount) runPass(ctx context.Context, c *check) error {
 	if !r.sumStock {
 		return r.finishPass()
 	}
-	err = c.readOpenOrders(ctx, func(id commerce.OrderID, held counting.Reservation) {
+	err = c.readOpenOrders(ctx, func(id commerce.OrderID, held reservation) {
 		mu.Lock()
 		defer mu.Unlock()
 		for sku, quantity := range held {
@@ -141,7 +139,7 @@ func (r *stockRecount) finishPass() error {
 
 // readOpenOrders calls add with the reserved quantities of each pending or confirmed order. If the
 // order's status changes meanwhile, readOpenOrders may call add twice.
-func (c *check) readOpenOrders(ctx context.Context, add func(commerce.OrderID, counting.Reservation)) error {
+func (c *check) readOpenOrders(ctx context.Context, add func(commerce.OrderID, reservation)) error {
 	// Read the list of pending orders before the list of confirmed orders. Otherwise, an order that is
 	// confirmed between these reads would be missed.
 	for _, status := range commerce.Statuses() {
@@ -154,7 +152,7 @@ func (c *check) readOpenOrders(ctx context.Context, add func(commerce.OrderID, c
 		}
 		for shard := range c.table.Shards {
 			partition := base + model.ShardSuffix(shard, c.table.Shards)
-			err := c.client.Query(ctx, &model.OrdersByStatus.AccessPattern, partition, string(model.OrdersByStatus.SK), types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
+			err := c.client.query(ctx, &model.OrdersByStatus.AccessPattern, partition, string(model.OrdersByStatus.SK), types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
 				return c.readReservations(ctx, out.Items, add)
 			})
 			if err != nil {
@@ -193,7 +191,7 @@ func (c *check) misleadingOrders() []*orderVerifier {
 // readReservations processes one page of the index. It reads the page's orders from the table, and
 // calls add with each order's reserved quantities. It skips the orders in c.misleading, because
 // readOpenOrders processes them separately.
-func (c *check) readReservations(ctx context.Context, page []map[string]types.AttributeValue, add func(commerce.OrderID, counting.Reservation)) error {
+func (c *check) readReservations(ctx context.Context, page []map[string]types.AttributeValue, add func(commerce.OrderID, reservation)) error {
 	var ids []commerce.OrderID
 	var keys []model.Keys
 	c.mu.Lock()
@@ -208,7 +206,7 @@ func (c *check) readReservations(ctx context.Context, page []map[string]types.At
 		}
 	}
 	c.mu.Unlock()
-	found, err := c.client.Get(ctx, repair.Consistent, keys...)
+	found, err := c.client.get(ctx, consistent, keys...)
 	if err != nil {
 		return err
 	}
@@ -216,7 +214,7 @@ func (c *check) readReservations(ctx context.Context, page []map[string]types.At
 	// Few orders lack this list.
 	var unlisted []int
 	for i, k := range keys {
-		held, listed := counting.EmbeddedItemsReservation(c.table, found[k])
+		held, listed := embeddedItemsReservation(c.table, found[k])
 		if !listed {
 			unlisted = append(unlisted, i)
 			continue
@@ -226,7 +224,7 @@ func (c *check) readReservations(ctx context.Context, page []map[string]types.At
 	return table.Parallel(ctx, len(unlisted), c.opts.Parallel, func(ctx context.Context, i int) error {
 		index := unlisted[i]
 		var items []model.Record
-		err := c.client.Query(ctx, &model.OrderItems.AccessPattern, keys[index].PK, string(model.OrderItems.SK), types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
+		err := c.client.query(ctx, &model.OrderItems.AccessPattern, keys[index].PK, string(model.OrderItems.SK), types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
 			for _, rec := range out.Items {
 				items = append(items, rec)
 			}
@@ -235,7 +233,7 @@ func (c *check) readReservations(ctx context.Context, page []map[string]types.At
 		if err != nil {
 			return err
 		}
-		add(ids[index], counting.ItemRecordsReservation(items))
+		add(ids[index], itemRecordsReservation(items))
 		return nil
 	})
 }

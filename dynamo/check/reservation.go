@@ -29,7 +29,7 @@ func (v *customerVerifier) readReservation(ctx context.Context, c *check) error 
 			continue
 		}
 		v.sums.Subtract(o)
-		err = c.client.Query(ctx, p, partition, string(p.SK), types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
+		err = c.client.query(ctx, p, partition, string(p.SK), types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
 			for _, rec := range out.Items {
 				at := model.Reader{Record: rec}
 				o.Items = append(o.Items, commerce.LineItem{Quantity: at.Number("qty")})
@@ -47,7 +47,7 @@ func (v *customerVerifier) readReservation(ctx context.Context, c *check) error 
 	}
 	counted := v.reservationCounted()
 	var err error
-	v.lastEvent, err = c.client.GetConsistent(ctx, model.KeyOf(v.lastEventBefore))
+	v.lastEvent, err = c.client.getConsistent(ctx, model.KeyOf(v.lastEventBefore))
 	v.reservationUnsettled = counted && !model.EqualRecords(v.lastEventBefore, v.lastEvent)
 	return err
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
-	"github.com/ordergraph/ordergraph/dynamo/repair"
 )
 
 // segmentScan scans one segment of the table and verifies its records. The scan uses eventually
@@ -47,7 +46,7 @@ func (g *segmentScan) addPage(ctx context.Context, page []map[string]types.Attri
 			continue
 		}
 		if e.Name == model.EntityOrderCounts.Name {
-			c.orderCounter.AddCounts(rec)
+			c.orderCounter.addCounts(rec)
 		}
 		if k.PK != g.partition {
 			g.finishCollection()
@@ -136,7 +135,7 @@ func (g *segmentScan) readRelated(ctx context.Context) error {
 	// Sort the keys, so that two checks of the same table send the same requests. The map iterations
 	// above have a random order.
 	slices.SortFunc(ks, func(a, b model.Keys) int { return cmp.Compare(a.PK+" "+a.SK, b.PK+" "+b.SK) })
-	found, err := c.client.Get(ctx, repair.Eventual, ks...)
+	found, err := c.client.get(ctx, eventual, ks...)
 	if err != nil {
 		return err
 	}
@@ -171,13 +170,13 @@ func (g *segmentScan) verifyCompletedCollections() {
 		diag := v.verify(c)
 		c.noteScanned(v)
 		if order, ok := v.(*orderVerifier); ok {
-			c.orderCounter.Add(order.id, order.orderRecord, diag.IsClean())
+			c.orderCounter.addRecord(order.id, order.orderRecord, diag.isClean())
 		}
-		if diag.IsClean() {
+		if diag.isClean() {
 			v.updateCheckState(c, diag, diag)
 			continue
 		}
-		c.addCandidate(k, candidate{findings: diag.Findings, recountStock: diag.HasKind(repair.DriftStockTotal)})
+		c.addCandidate(k, candidate{findings: diag.findings, recountStock: diag.hasKind(driftStockTotal)})
 	}
 }
 

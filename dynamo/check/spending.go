@@ -12,7 +12,6 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/derive"
 	"github.com/ordergraph/ordergraph/dynamo/model"
-	"github.com/ordergraph/ordergraph/dynamo/repair"
 )
 
 func newCustomerSums() derive.Totals {
@@ -44,7 +43,7 @@ func (v *customerVerifier) readSpending(ctx context.Context, c *check) error {
 	if err != nil {
 		return err
 	}
-	return c.client.Query(ctx, p, partition, string(p.SK), types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
+	return c.client.query(ctx, p, partition, string(p.SK), types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
 		for _, rec := range out.Items {
 			v.spendingRecords[model.KeyOf(rec)] = rec
 		}
@@ -54,10 +53,10 @@ func (v *customerVerifier) readSpending(ctx context.Context, c *check) error {
 
 // verifySpending reports spending records that are unreadable or differ from the sums of the
 // customer's orders.
-func (v *customerVerifier) verifySpending(c *check, diag *repair.Diagnosis, customer *commerce.Customer) {
+func (v *customerVerifier) verifySpending(c *check, diag *diagnosis, customer *commerce.Customer) {
 	readable := map[model.Keys]model.Record{}
 	for k, have := range v.spendingRecords {
-		readable[k] = diag.WithoutUnreadable(&model.EntitySpending, have)
+		readable[k] = diag.withoutUnreadable(&model.EntitySpending, have)
 	}
 	// If the spending was never computed, compare the sums only if opts.Repair is set.
 	if v.cannotAddUp(c) || !customer.SpendingComplete && !c.opts.Repair {
@@ -77,18 +76,18 @@ func (v *customerVerifier) verifySpending(c *check, diag *repair.Diagnosis, cust
 	if b.Err != nil {
 		return
 	}
-	found := len(diag.Findings)
+	found := len(diag.findings)
 	for _, k := range slices.SortedFunc(maps.Keys(expected), func(a, b model.Keys) int { return cmp.Compare(a.SK, b.SK) }) {
 		if have := v.spendingRecords[k]; have == nil {
-			diag.AddMissing(repair.DriftSpending, expected[k], nil, "the customer has orders in this month")
+			diag.addMissing(driftSpending, expected[k], nil, "the customer has orders in this month")
 		} else {
-			diag.Compare(&model.EntitySpending, have, expected[k], repair.DriftSpending)
+			diag.compare(&model.EntitySpending, have, expected[k], driftSpending)
 		}
 	}
-	if !customer.SpendingComplete || len(diag.Findings) > found {
+	if !customer.SpendingComplete || len(diag.findings) > found {
 		// Every mutation of an order replaces the customer's last event. So the repair requires that the
 		// last event has not changed since the orders were read.
-		diag.Dependencies = append(diag.Dependencies, repair.UnchangedRecord{Key: model.LastEvent.Key(b, v.id), AsRead: v.lastEventBefore})
+		diag.dependencies = append(diag.dependencies, unchangedRecord{key: model.LastEvent.Key(b, v.id), asRead: v.lastEventBefore})
 	}
 	customer.SpendingComplete = true
 }

@@ -4,9 +4,7 @@ import (
 	"context"
 
 	"github.com/ordergraph/ordergraph/commerce"
-	"github.com/ordergraph/ordergraph/dynamo/counting"
 	"github.com/ordergraph/ordergraph/dynamo/model"
-	"github.com/ordergraph/ordergraph/dynamo/repair"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
@@ -15,11 +13,11 @@ import (
 type statusCountsVerifier struct {
 	baseVerifier
 	part    string
-	counter *counting.OrderCounter
+	counter *orderCounter
 	// pass is the number of the next pass. Each pass counts the orders once. counted is the result of
 	// the last pass.
 	pass       int
-	counted    counting.PartCounts
+	counted    partCounts
 	isRepaired bool
 }
 
@@ -27,7 +25,7 @@ type statusCountsVerifier struct {
 // orders, to verify them again. If no counts record is marked as complete, it selects records only
 // if opts.Repair is set.
 func (c *check) addStatusCountCandidates() {
-	for _, part := range c.orderCounter.Candidates(c.opts.Repair) {
+	for _, part := range c.orderCounter.candidates(c.opts.Repair) {
 		c.addCandidate(target{targetStatusCounts, part}, candidate{})
 	}
 }
@@ -35,7 +33,7 @@ func (c *check) addStatusCountCandidates() {
 // repOrderCountVerifier verifies the stored number of orders of an account rep.
 type repOrderCountVerifier struct {
 	baseVerifier
-	*counting.RepOrderCounter
+	counter *repOrderCounter
 }
 
 // addRepOrderCandidates selects the account reps to verify again. Their stored order count differs
@@ -49,17 +47,17 @@ func (c *check) addRepOrderCandidates() {
 // addStoredRepCounts adds the sum of the order counts in an employee's partition. If it is missing,
 // it must be counted only if opts.Repair is set.
 func (c *check) addStoredRepCounts(v *employeeVerifier) {
-	diag := &repair.Diagnosis{Table: c.table}
+	diag := &diagnosis{table: c.table}
 	parts, orders, complete := 0, 0, false
 	for at, rec := range v.records {
 		if e := model.EntityOf(at); e != nil && e.Name == model.EntityRepOrders.Name {
-			counting.VerifyPartWithoutCount(diag, rec)
+			verifyPartWithoutCount(diag, rec)
 			r := model.Reader{Record: rec}
 			parts, orders, complete = parts+1, orders+r.Number(model.AttrOrders), complete || r.Flag(model.AttrComplete)
 		}
 	}
 	switch k, exists := repOrders(v.id), v.record() != nil; {
-	case !diag.IsClean(), !exists && parts > 0, exists && !complete && c.opts.Repair:
+	case !diag.isClean(), !exists && parts > 0, exists && !complete && c.opts.Repair:
 		c.numbers.setStored(k, missing)
 	case complete:
 		c.numbers.setStored(k, orders)
@@ -91,7 +89,7 @@ func productOrders(sku commerce.SKU) number {
 // reps in an order's records, before and after a repair.
 func (c *check) markOrderCountsChanged(records []model.Record, left bool) {
 	for _, rec := range records {
-		for _, sku := range counting.NamedProducts(rec) {
+		for _, sku := range namedProducts(rec) {
 			c.numbers.markChanged(productOrders(sku), left)
 		}
 		indexed := model.FirstPlaceholderValue(model.EntityCustomerOrder.IndexPK, model.TextOf(rec, model.AttrIndexPK))
@@ -103,22 +101,22 @@ func (c *check) markOrderCountsChanged(records []model.Record, left bool) {
 
 func (v *repOrderCountVerifier) addRecord(*model.Entity, model.Record) {}
 
-func (v *repOrderCountVerifier) key(*table.Table) model.Keys { return v.Key() }
+func (v *repOrderCountVerifier) key(*table.Table) model.Keys { return v.counter.key() }
 
-func (v *repOrderCountVerifier) read(ctx context.Context, _ *check) error { return v.Read(ctx) }
+func (v *repOrderCountVerifier) read(ctx context.Context, _ *check) error { return v.counter.read(ctx) }
 
-func (v *repOrderCountVerifier) verify(c *check) *repair.Diagnosis {
-	diag := &repair.Diagnosis{Table: c.table}
-	v.Verify(diag, c.opts.Repair)
+func (v *repOrderCountVerifier) verify(c *check) *diagnosis {
+	diag := &diagnosis{table: c.table}
+	v.counter.verify(diag, c.opts.Repair)
 	return diag
 }
 
-func (v *repOrderCountVerifier) uncertainty(*repair.Diagnosis) string { return v.Uncertainty() }
+func (v *repOrderCountVerifier) uncertainty(*diagnosis) string { return v.counter.uncertainty() }
 
-func (v *statusCountsVerifier) addRecord(_ *model.Entity, rec model.Record) { v.counted.Record = rec }
+func (v *statusCountsVerifier) addRecord(_ *model.Entity, rec model.Record) { v.counted.record = rec }
 
 func (v *statusCountsVerifier) key(t *table.Table) model.Keys {
-	return counting.StatusCountsKey(t, v.part)
+	return statusCountsKey(t, v.part)
 }
 
 // maxRecountPasses is the maximum number of times that the orders are counted. They are counted
@@ -127,32 +125,32 @@ const maxRecountPasses = 20
 
 func (v *statusCountsVerifier) read(ctx context.Context, c *check) (err error) {
 	if v.isRepaired {
-		v.counted.Record, err = v.counter.ReadCountsRecord(ctx, v.part)
+		v.counted.record, err = v.counter.readCountsRecord(ctx, v.part)
 		return err
 	}
-	for v.counted.Uncertainty = counting.ReasonOrdersChanged; v.counted.Uncertainty == counting.ReasonOrdersChanged && v.pass < maxRecountPasses; v.pass++ {
-		if v.counted, err = v.counter.Count(ctx, v.part, v.pass); err != nil {
+	for v.counted.uncertainty = reasonOrdersChanged; v.counted.uncertainty == reasonOrdersChanged && v.pass < maxRecountPasses; v.pass++ {
+		if v.counted, err = v.counter.count(ctx, v.part, v.pass); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (v *statusCountsVerifier) verify(c *check) *repair.Diagnosis {
-	diag := &repair.Diagnosis{Table: c.table, TrustedKey: v.key(c.table), Trusted: v.counted.Record}
-	if v.counted.Uncertainty == "" && !v.isRepaired {
-		counting.VerifyStatusCounts(diag, v.part, v.counted.Record, v.counted.ByStatus)
+func (v *statusCountsVerifier) verify(c *check) *diagnosis {
+	diag := &diagnosis{table: c.table, trustedKey: v.key(c.table), trusted: v.counted.record}
+	if v.counted.uncertainty == "" && !v.isRepaired {
+		verifyStatusCounts(diag, v.part, v.counted.record, v.counted.byStatus)
 	}
 	return diag
 }
 
-func (v *statusCountsVerifier) updateCheckState(*check, *repair.Diagnosis, *repair.Diagnosis) {
-	v.counter.ExcludePart(v.part)
+func (v *statusCountsVerifier) updateCheckState(*check, *diagnosis, *diagnosis) {
+	v.counter.excludePart(v.part)
 }
 
 // uncertainty returns the reason why the last count may be wrong, or an empty string if the count
 // is right.
-func (v *statusCountsVerifier) uncertainty(*repair.Diagnosis) string { return v.counted.Uncertainty }
+func (v *statusCountsVerifier) uncertainty(*diagnosis) string { return v.counted.uncertainty }
 
 // markRepaired prevents another count after a repair. The counts are still right, because the
 // repair succeeds only if the counts record has not changed since the orders were counted.

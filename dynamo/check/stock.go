@@ -9,7 +9,6 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
-	"github.com/ordergraph/ordergraph/dynamo/repair"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
@@ -109,19 +108,19 @@ func (v *productVerifier) readCollection(ctx context.Context, c *check) error {
 	if b.Err != nil {
 		return b.Err
 	}
-	return c.client.ReadItemCollection(ctx, &model.ProductInventory.AccessPattern, partition, v.addRecord)
+	return c.client.readItemCollection(ctx, &model.ProductInventory.AccessPattern, partition, v.addRecord)
 }
 
 // uncertainty returns a message if the result of verify may be wrong: an order cannot be read, or
 // the product changed during the recount. A finding is certain only if the product did not change
 // during two passes (see stockRecount).
-func (v *productVerifier) uncertainty(diag *repair.Diagnosis) string {
+func (v *productVerifier) uncertainty(diag *diagnosis) string {
 	switch {
 	case v.recount == nil || v.record() == nil:
 		return ""
 	case v.unreadableOrder != "":
-		return fmt.Sprintf("%s cannot be read and may reserve stock of the product", model.OrderByID.Key(diag.Table.KeyBuilder(), v.unreadableOrder).PK)
-	case v.sum == nil || !diag.IsClean() && v.sum.passes < 2:
+		return fmt.Sprintf("%s cannot be read and may reserve stock of the product", model.OrderByID.Key(diag.table.KeyBuilder(), v.unreadableOrder).PK)
+	case v.sum == nil || !diag.isClean() && v.sum.passes < 2:
 		return "the product changed each time its reserved stock was recounted"
 	}
 	return ""
@@ -133,15 +132,15 @@ func (v *productVerifier) markRepaired() { v.recount = nil }
 
 func (v *productVerifier) hasMainRecord() bool { return v.record() != nil }
 
-func (v *productVerifier) verify(c *check) *repair.Diagnosis {
-	diag := &repair.Diagnosis{Table: c.table}
+func (v *productVerifier) verify(c *check) *diagnosis {
+	diag := &diagnosis{table: c.table}
 	v.decoded, v.levelSum, v.decodedLevels = nil, nil, nil
 	b := c.table.KeyBuilder()
-	diag.TrustedKey, diag.Trusted = v.primaryKey, v.record()
+	diag.trustedKey, diag.trusted = v.primaryKey, v.record()
 	if v.record() == nil {
 		for _, level := range v.sortedLevels() {
 			if level.record() != nil {
-				diag.AddOrphan(repair.DriftOrphanInventoryLevel, level.record(), "the product does not exist")
+				diag.addOrphan(driftOrphanInventoryLevel, level.record(), "the product does not exist")
 			}
 			level.verifyEdges(diag, nil)
 		}
@@ -151,13 +150,13 @@ func (v *productVerifier) verify(c *check) *repair.Diagnosis {
 	v.verifyInventoryLevels(diag, b)
 	product, err := decode(diag, &v.recordWithEdges, v.primaryKey, c.table.DecodeProduct)
 	if err != nil {
-		diag.AddUnreadable(model.KeyOf(v.record()), err)
+		diag.addUnreadable(model.KeyOf(v.record()), err)
 		return diag
 	}
 	revision := model.Reader{Record: v.record()}
 	next := revision.Number(model.AttrStockRevision) + 1
 	if err := revision.Err(); err != nil {
-		diag.AddUnreadable(model.KeyOf(v.record()), err)
+		diag.addUnreadable(model.KeyOf(v.record()), err)
 		return diag
 	}
 	v.decoded = product
@@ -178,23 +177,23 @@ func (v *productVerifier) verify(c *check) *repair.Diagnosis {
 		// needs no index keys, so ignore the errors of the key builder.
 		b = &model.KeyBuilder{Shards: b.Shards}
 	}
-	expected, kind := model.EncodeWithEdges(b, &want), repair.DriftIndexKeys
+	expected, kind := model.EncodeWithEdges(b, &want), driftIndexKeys
 	switch {
 	case want.Category == "":
 		delete(expected[0], model.AttrIndexPK)
 		delete(expected[0], model.AttrIndexSK)
-		kind = repair.DriftKeyAttribute
+		kind = driftKeyAttribute
 	case b.Err != nil:
-		diag.AddUnreadable(model.KeyOf(v.record()), b.Err)
+		diag.addUnreadable(model.KeyOf(v.record()), b.Err)
 		return diag
 	}
-	diag.Compare(&model.EntityProduct, v.record(), expected[0], kind)
+	diag.compare(&model.EntityProduct, v.record(), expected[0], kind)
 	// A repair of the stock also increments the stock revision, like every other change of the stock.
 	// The repair is written only if the stored revision has not changed, or is still missing.
-	if diag.HasKind(repair.DriftStockTotal) || diag.HasKind(repair.DriftStockAvailable) {
-		diag.Fixes[len(diag.Fixes)-1].Set[model.AttrStockRevision] = model.Num(next)
+	if diag.hasKind(driftStockTotal) || diag.hasKind(driftStockAvailable) {
+		diag.fixes[len(diag.fixes)-1].set[model.AttrStockRevision] = model.Num(next)
 	}
-	diag.Source = v.primaryKey
+	diag.source = v.primaryKey
 	v.verifyEdges(diag, expected)
 	return diag
 }
@@ -203,7 +202,7 @@ func (v *productVerifier) sortedLevels() []*recordWithEdges {
 	return slices.SortedFunc(maps.Values(v.levels), func(a, b *recordWithEdges) int { return cmp.Compare(a.primaryKey.SK, b.primaryKey.SK) })
 }
 
-func (v *productVerifier) verifyInventoryLevels(diag *repair.Diagnosis, b *model.KeyBuilder) {
+func (v *productVerifier) verifyInventoryLevels(diag *diagnosis, b *model.KeyBuilder) {
 	sum, complete := 0, true
 	for _, r := range v.sortedLevels() {
 		if r.record() == nil {
@@ -212,14 +211,14 @@ func (v *productVerifier) verifyInventoryLevels(diag *repair.Diagnosis, b *model
 		}
 		level, err := decode(diag, r, r.primaryKey, model.DecodeInventoryLevel)
 		if err != nil {
-			diag.AddUnreadable(r.primaryKey, err)
+			diag.addUnreadable(r.primaryKey, err)
 			complete = false
 			continue
 		}
 		sum += level.Quantity
 		v.decodedLevels = append(v.decodedLevels, level)
 		expected := model.EncodeWithEdges(b, level)
-		diag.Compare(&model.EntityInventoryLevel, r.record(), expected[0], repair.DriftKeyAttribute)
+		diag.compare(&model.EntityInventoryLevel, r.record(), expected[0], driftKeyAttribute)
 		r.verifyEdges(diag, expected)
 	}
 	if complete {
@@ -227,7 +226,7 @@ func (v *productVerifier) verifyInventoryLevels(diag *repair.Diagnosis, b *model
 	}
 }
 
-func (v *productVerifier) updateCheckState(c *check, _, _ *repair.Diagnosis) {
+func (v *productVerifier) updateCheckState(c *check, _, _ *diagnosis) {
 	for _, level := range v.decodedLevels {
 		c.addReferencedWarehouse(level.WarehouseID)
 	}
@@ -254,30 +253,30 @@ func (v *warehouseVerifier) read(ctx context.Context, c *check) (err error) {
 	if model.WarehouseByID.Key(b, v.id); b.Err != nil {
 		return b.Err
 	}
-	v.records, err = c.client.Get(ctx, repair.Consistent, v.keys()...)
+	v.records, err = c.client.get(ctx, consistent, v.keys()...)
 	return err
 }
 
-func (v *warehouseVerifier) verify(c *check) *repair.Diagnosis {
-	diag := &repair.Diagnosis{Table: c.table}
+func (v *warehouseVerifier) verify(c *check) *diagnosis {
+	diag := &diagnosis{table: c.table}
 	b := c.table.KeyBuilder()
-	diag.TrustedKey, diag.Trusted = v.primaryKey, v.record()
+	diag.trustedKey, diag.trusted = v.primaryKey, v.record()
 	if v.record() == nil {
 		var standIn []model.Record
 		if v.referenced {
 			standIn = model.EncodeWithEdges(b, &commerce.Warehouse{ID: v.id, Name: string(v.id), Version: 1})
-			diag.AddStandIn(repair.DriftWarehouseMissing, standIn[0], "inventory levels or employees refer to the warehouse")
+			diag.addStandIn(driftWarehouseMissing, standIn[0], "inventory levels or employees refer to the warehouse")
 		}
 		v.verifyEdges(diag, standIn)
 		return diag
 	}
 	warehouse, err := decode(diag, &v.recordWithEdges, v.primaryKey, model.DecodeWarehouse)
 	if err != nil {
-		diag.AddUnreadable(model.KeyOf(v.record()), err)
+		diag.addUnreadable(model.KeyOf(v.record()), err)
 		return diag
 	}
 	expected := model.EncodeWithEdges(b, warehouse)
-	diag.Compare(&model.EntityWarehouse, v.record(), expected[0], repair.DriftKeyAttribute)
+	diag.compare(&model.EntityWarehouse, v.record(), expected[0], driftKeyAttribute)
 	v.verifyEdges(diag, expected)
 	return diag
 }

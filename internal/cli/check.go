@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/ordergraph/ordergraph/dynamo/check"
-	"github.com/ordergraph/ordergraph/dynamo/repair"
 )
 
 // exitIncomplete is the exit status of the command check if the check did not finish. If it
@@ -158,13 +157,13 @@ func (t *checkTextOutput) writeDrift(d check.Drift) {
 }
 
 // findKind returns the kind of inconsistency with the given name.
-func findKind(name string) repair.DriftKind {
-	for _, c := range repair.DriftKinds() {
+func findKind(name string) check.DriftKind {
+	for _, c := range check.DriftKinds() {
 		if c.Name == name {
 			return c
 		}
 	}
-	return repair.DriftKind{}
+	return check.DriftKind{}
 }
 
 func (t *checkTextOutput) writeUnverified(u check.UnverifiedRecord) {
@@ -175,7 +174,7 @@ func (t *checkTextOutput) writeSummary(s check.Summary, complete bool) {
 	if len(s.Found) > 0 {
 		fmt.Fprintln(t.w)
 		tab := tabwriter.NewWriter(t.w, 0, 0, 2, ' ', 0)
-		for _, c := range repair.DriftKinds() {
+		for _, c := range check.DriftKinds() {
 			switch {
 			case s.Found[c.Name] == 0:
 			case t.repair:

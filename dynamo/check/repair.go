@@ -1,4 +1,4 @@
-package repair
+package check
 
 import (
 	"cmp"
@@ -20,42 +20,42 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// RefusedError means that a repair transaction was not written. Either a record has changed since
+// refusedError means that a repair transaction was not written. Either a record has changed since
 // it was read, or DynamoDB does not accept the repaired record.
-type RefusedError struct{ Reason string }
+type refusedError struct{ reason string }
 
-func (e *RefusedError) Error() string { return e.Reason }
+func (e *refusedError) Error() string { return e.reason }
 
-// Repair writes the fixes of a diagnosis in one or more transactions. Each transaction requires
-// that certain records have not changed since they were read: diag.Trusted, diag.Dependencies and
+// repair writes the fixes of a diagnosis in one or more transactions. Each transaction requires
+// that certain records have not changed since they were read: diag.trusted, diag.dependencies and
 // the records to write.
 //
-// Errors: RefusedError, or an error from table.WrapError.
-func (client *Client) Repair(ctx context.Context, diag *Diagnosis) error {
-	fixes := slices.Clone(diag.Fixes)
-	rank := func(fix Fix) int {
+// Errors: refusedError, or an error from table.WrapError.
+func (client *client) repair(ctx context.Context, diag *diagnosis) error {
+	fixes := slices.Clone(diag.fixes)
+	rank := func(fix recordFix) int {
 		switch {
-		case fix.Event == nil && fix.Key == diag.TrustedKey:
-			// The fix of diag.Trusted comes last, because it would make all later transactions fail.
+		case fix.event == nil && fix.key == diag.trustedKey:
+			// The fix of diag.trusted comes last, because it would make all later transactions fail.
 			return 2
-		case fix.Event != nil || fix.SetsUpdatedAt:
-			// A new event and all fixes with SetsUpdatedAt are in the same transaction.
+		case fix.event != nil || fix.setsUpdatedAt:
+			// A new event and all fixes with setsUpdatedAt are in the same transaction.
 			return 1
 		}
 		return 0
 	}
-	slices.SortStableFunc(fixes, func(a, b Fix) int { return cmp.Compare(rank(a), rank(b)) })
-	// Reserve one action for the check of diag.Trusted. Reserve a second one, because one of the fixes
+	slices.SortStableFunc(fixes, func(a, b recordFix) int { return cmp.Compare(rank(a), rank(b)) })
+	// Reserve one action for the check of diag.trusted. Reserve a second one, because one of the fixes
 	// may contain an event and then takes two actions.
-	maxFixes := table.MaxTransactionActions - 2 - len(diag.Dependencies)
+	maxFixes := table.MaxTransactionActions - 2 - len(diag.dependencies)
 	// The fixes from the index last on belong in the last transaction. They write an event, need the
-	// time of this event, or change diag.Trusted.
-	last := slices.IndexFunc(fixes, func(fix Fix) bool { return rank(fix) > 0 })
-	if diag.SingleTransaction && len(fixes) > maxFixes { // the total size is not checked, because the fixes are small
-		return &RefusedError{Reason: fmt.Sprintf("the repair needs %d writes in one transaction, but the maximum is %d; set the order's total to the sum of its item list, then run `ordergraph check` again", len(fixes), maxFixes)}
+	// time of this event, or change diag.trusted.
+	last := slices.IndexFunc(fixes, func(fix recordFix) bool { return rank(fix) > 0 })
+	if diag.singleTransaction && len(fixes) > maxFixes { // the total size is not checked, because the fixes are small
+		return &refusedError{reason: fmt.Sprintf("the repair needs %d writes in one transaction, but the maximum is %d; set the order's total to the sum of its item list, then run `ordergraph check` again", len(fixes), maxFixes)}
 	}
 	for len(fixes) > 0 {
-		n, bytes := 0, model.SizeOf(diag.Trusted)
+		n, bytes := 0, model.SizeOf(diag.trusted)
 		for n < min(len(fixes), maxFixes) && (n == 0 || bytes+fixes[n].size() <= maxRepairBytes) {
 			bytes += fixes[n].size()
 			n++
@@ -71,12 +71,12 @@ func (client *Client) Repair(ctx context.Context, diag *Diagnosis) error {
 	return nil
 }
 
-func (client *Client) transact(ctx context.Context, diag *Diagnosis, fixes []Fix) error {
+func (client *client) transact(ctx context.Context, diag *diagnosis, fixes []recordFix) error {
 	var actions []types.TransactWriteItem
 	written := map[model.Keys]bool{}
 	var at time.Time
-	if i := slices.IndexFunc(fixes, func(fix Fix) bool { return fix.Event != nil }); i >= 0 { // there is at most one event
-		defer client.lockLastEvent(fixes[i].Customer)()
+	if i := slices.IndexFunc(fixes, func(fix recordFix) bool { return fix.event != nil }); i >= 0 { // there is at most one event
+		defer client.lockLastEvent(fixes[i].customer)()
 		both, happened, err := client.eventFixes(ctx, fixes[i])
 		if err != nil {
 			return err
@@ -87,37 +87,37 @@ func (client *Client) transact(ctx context.Context, diag *Diagnosis, fixes []Fix
 		at = happened
 	}
 	for _, fix := range fixes {
-		if fix.Event != nil {
+		if fix.event != nil {
 			continue
 		}
-		written[fix.Key] = true
-		if fix.SetsUpdatedAt {
-			fix.SetAttribute("updatedAt", model.Str(model.Timestamp(at)))
+		written[fix.key] = true
+		if fix.setsUpdatedAt {
+			fix.setAttribute("updatedAt", model.Str(model.Timestamp(at)))
 		}
 		actions = append(actions, client.transactionItem(fix))
 	}
-	for _, r := range append([]UnchangedRecord{{diag.TrustedKey, diag.Trusted}}, diag.Dependencies...) {
-		if written[r.Key] || r.Key.PK == "" {
+	for _, r := range append([]unchangedRecord{{diag.trustedKey, diag.trusted}}, diag.dependencies...) {
+		if written[r.key] || r.key.PK == "" {
 			continue
 		}
-		written[r.Key] = true
+		written[r.key] = true
 		e := &table.Expression{}
 		actions = append(actions, types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
-			TableName: &client.Table.Name, Key: r.Key.Attributes(), ConditionExpression: aws.String(unchangedCondition(r.AsRead, nil)(e)),
+			TableName: &client.table.Name, Key: r.key.Attributes(), ConditionExpression: aws.String(unchangedCondition(r.asRead, nil)(e)),
 			ExpressionAttributeNames: e.Names, ExpressionAttributeValues: e.Values,
 		}})
 	}
-	_, err := client.Table.Client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions}, client.Table.BulkOptions)
+	_, err := client.table.Client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions}, client.table.BulkOptions)
 	if err == nil {
 		return nil
 	}
 	if refused := asRefusedError(err); refused != nil {
 		return refused
 	}
-	return table.WrapError("TransactWriteItems", "to repair "+diag.TrustedKey.PK, err)
+	return table.WrapError("TransactWriteItems", "to repair "+diag.trustedKey.PK, err)
 }
 
-// asRefusedError returns a RefusedError if DynamoDB rejected the transaction and would reject it
+// asRefusedError returns a refusedError if DynamoDB rejected the transaction and would reject it
 // again. For other errors, it returns nil.
 func asRefusedError(err error) error {
 	api := smithy.APIError(nil)
@@ -125,7 +125,7 @@ func asRefusedError(err error) error {
 		return nil
 	}
 	if api.ErrorCode() == "ValidationException" {
-		return &RefusedError{Reason: api.ErrorMessage()}
+		return &refusedError{reason: api.ErrorMessage()}
 	}
 	cancelled := (*types.TransactionCanceledException)(nil)
 	if !errors.As(err, &cancelled) {
@@ -145,82 +145,82 @@ func asRefusedError(err error) error {
 	}
 	switch {
 	case other != "":
-		return &RefusedError{Reason: other}
+		return &refusedError{reason: other}
 	case busy && !changed:
 		return nil
 	}
-	return &RefusedError{Reason: "the records keep changing"}
+	return &refusedError{reason: "the records keep changing"}
 }
 
 // transactionItem returns the action of a transaction that writes a fix. The action includes the
 // conditions of the fix.
-func (client *Client) transactionItem(fix Fix) types.TransactWriteItem {
+func (client *client) transactionItem(fix recordFix) types.TransactWriteItem {
 	e := &table.Expression{}
 	switch {
 	case fix.put != nil:
 		return types.TransactWriteItem{Put: &types.Put{
-			TableName: &client.Table.Name, Item: fix.put, ConditionExpression: aws.String(table.RecordNotExists(e)),
+			TableName: &client.table.Name, Item: fix.put, ConditionExpression: aws.String(table.RecordNotExists(e)),
 			ExpressionAttributeNames: e.Names, ExpressionAttributeValues: e.Values,
 		}}
 	case fix.isDelete:
 		return types.TransactWriteItem{Delete: &types.Delete{
-			TableName: &client.Table.Name, Key: fix.Key.Attributes(), ConditionExpression: aws.String(unchangedCondition(fix.AsRead, nil)(e)),
+			TableName: &client.table.Name, Key: fix.key.Attributes(), ConditionExpression: aws.String(unchangedCondition(fix.asRead, nil)(e)),
 			ExpressionAttributeNames: e.Names, ExpressionAttributeValues: e.Values,
 		}}
 	}
-	condition := unchangedCondition(fix.AsRead, append(table.SortedAttributeNames(fix.Set), fix.remove...))(e)
+	condition := unchangedCondition(fix.asRead, append(table.SortedAttributeNames(fix.set), fix.remove...))(e)
 	var sets, removes []string
-	for _, name := range table.SortedAttributeNames(fix.Set) {
-		if fix.AsRead[name] == nil {
+	for _, name := range table.SortedAttributeNames(fix.set) {
+		if fix.asRead[name] == nil {
 			condition += " AND attribute_not_exists(" + e.ExternalPlaceholder(name) + ")"
 		}
-		sets = append(sets, e.ExternalPlaceholder(name)+" = "+e.ValuePlaceholder(fix.Set[name]))
+		sets = append(sets, e.ExternalPlaceholder(name)+" = "+e.ValuePlaceholder(fix.set[name]))
 	}
 	for _, name := range fix.remove {
 		removes = append(removes, e.ExternalPlaceholder(name))
 	}
 	return types.TransactWriteItem{Update: &types.Update{
-		TableName: &client.Table.Name, Key: fix.Key.Attributes(), ConditionExpression: &condition, UpdateExpression: aws.String(table.UpdateExpression(sets, removes)),
+		TableName: &client.table.Name, Key: fix.key.Attributes(), ConditionExpression: &condition, UpdateExpression: aws.String(table.UpdateExpression(sets, removes)),
 		ExpressionAttributeNames: e.Names, ExpressionAttributeValues: e.Values,
 	}}
 }
 
-// eventFixes returns two fixes and the event's time. One fix appends fix.Event with a new, later
+// eventFixes returns two fixes and the event's time. One fix appends fix.event with a new, later
 // ID. The other fix updates the customer's stored last event.
-func (client *Client) eventFixes(ctx context.Context, fix Fix) ([]Fix, time.Time, error) {
-	b := client.Table.KeyBuilder()
-	k := model.LastEvent.Key(b, fix.Customer)
+func (client *client) eventFixes(ctx context.Context, fix recordFix) ([]recordFix, time.Time, error) {
+	b := client.table.KeyBuilder()
+	k := model.LastEvent.Key(b, fix.customer)
 	if b.Err != nil {
-		return nil, time.Time{}, &RefusedError{Reason: b.Err.Error()}
+		return nil, time.Time{}, &refusedError{reason: b.Err.Error()}
 	}
-	found, err := client.Get(ctx, Consistent, k)
+	found, err := client.get(ctx, consistent, k)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
 	last := found[k]
-	e := *fix.Event
+	e := *fix.event
 	ownTime, _ := e.ID.Time()
-	customerTime, ok := client.Table.EventPosition(model.LastEventID(last)).Time()
+	customerTime, ok := client.table.EventPosition(model.LastEventID(last)).Time()
 	if !ok {
-		if customerTime, err = client.Table.LastOrderUpdate(ctx, k.PK); err != nil {
+		if customerTime, err = client.table.LastOrderUpdate(ctx, k.PK); err != nil {
 			return nil, time.Time{}, err
 		}
 	}
-	at := client.Table.TimeAfter(e.At, ownTime, customerTime)
-	id, err := client.Table.NewULID(at)
+	at := client.table.TimeAfter(e.At, ownTime, customerTime)
+	id, err := client.table.NewULID(at)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
 	e.ID, e.At = commerce.EventID(id), at
-	rec, next := model.EventRecord(b, e), model.LastEventRecord(b, fix.Customer, e)
+	rec, next := model.EventRecord(b, e), model.LastEventRecord(b, fix.customer, e)
 	if b.Err != nil {
-		return nil, time.Time{}, &RefusedError{Reason: b.Err.Error()}
+		return nil, time.Time{}, &refusedError{reason: b.Err.Error()}
 	}
-	fixes := []Fix{{Key: model.KeyOf(rec), put: rec}}
+	fixes := []recordFix{{key: model.KeyOf(rec), put: rec}}
 	if last == nil {
-		return append(fixes, Fix{Key: k, put: next}), at, nil
+		return append(fixes, recordFix{key: k, put: next}), at, nil
 	}
-	return append(fixes, NewReplacement(last, model.KeepReservation(next, last))), at, nil
+	return append(fixes, newReplacement(last, model.KeepReservation(next, last))), at, nil
 }
 
 // maxRepairBytes is the maximum size of the records in a repair transaction. DynamoDB accepts 4 MB
@@ -228,8 +228,8 @@ func (client *Client) eventFixes(ctx context.Context, fix Fix) ([]Fix, time.Time
 const maxRepairBytes = 3 << 20
 
 // size returns the approximate number of bytes that a fix and its conditions add to a transaction.
-func (fix *Fix) size() int {
-	return model.SizeOf(fix.AsRead) + model.SizeOf(fix.put) + model.SizeOf(fix.Set)
+func (fix *recordFix) size() int {
+	return model.SizeOf(fix.asRead) + model.SizeOf(fix.put) + model.SizeOf(fix.set)
 }
 
 // maxConditions is the maximum number of attributes that a condition compares. The limit keeps the

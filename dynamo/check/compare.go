@@ -1,4 +1,4 @@
-package repair
+package check
 
 import (
 	"fmt"
@@ -168,29 +168,29 @@ func sameAttribute(c commerce.Currency, name string, have, want types.AttributeV
 	case "items":
 		at := model.Reader{Record: expected}
 		currency := at.Currency(c)
-		expected, err := DecodeLines(want, currency)
+		expected, err := decodeLines(want, currency)
 		if err != nil {
 			return false
 		}
-		lines, err := DecodeLines(have, currency)
+		lines, err := decodeLines(have, currency)
 		return err == nil && slices.EqualFunc(model.SortBySKU(lines), model.SortBySKU(expected), sameLine)
 	}
 	return equivalent(have, want)
 }
 
 func sameLine(a, b commerce.LineItem) bool {
-	return a.SKU == b.SKU && a.Name == b.Name && a.Quantity == b.Quantity && SameMoney(a.UnitPrice, b.UnitPrice)
+	return a.SKU == b.SKU && a.Name == b.Name && a.Quantity == b.Quantity && sameMoney(a.UnitPrice, b.UnitPrice)
 }
 
-// SameMoney reports whether two amounts and their currencies are equal.
-func SameMoney(a, b commerce.Money) bool {
+// sameMoney reports whether two amounts and their currencies are equal.
+func sameMoney(a, b commerce.Money) bool {
 	return a.Currency == b.Currency && a.Amount.Cmp(b.Amount) == 0
 }
 
-// DecodeLines decodes the item list that an order record embeds.
+// decodeLines decodes the item list that an order record embeds.
 //
 // It returns ErrCorrupt if the list is malformed.
-func DecodeLines(v types.AttributeValue, c commerce.Currency) ([]commerce.LineItem, error) {
+func decodeLines(v types.AttributeValue, c commerce.Currency) ([]commerce.LineItem, error) {
 	l, ok := v.(*types.AttributeValueMemberL)
 	if !ok {
 		return nil, fmt.Errorf("%w: attribute %q is missing or not a list", model.ErrCorrupt, "items")

@@ -1,4 +1,4 @@
-package repair
+package check
 
 import (
 	"context"
@@ -15,11 +15,11 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// Client sends the DynamoDB requests of `ordergraph check`, and counts the requests and their read
+// client sends the DynamoDB requests of `ordergraph check`, and counts the requests and their read
 // units. It retries a failed request for longer than the GraphQL server does, because no HTTP
 // client waits for a response.
-type Client struct {
-	Table *table.Table
+type client struct {
+	table *table.Table
 
 	mu       sync.Mutex
 	requests int
@@ -32,13 +32,13 @@ type Client struct {
 }
 
 // lockLastEvent locks a customer's last event until unlock is called.
-func (client *Client) lockLastEvent(id commerce.CustomerID) (unlock func()) {
+func (client *client) lockLastEvent(id commerce.CustomerID) (unlock func()) {
 	lock := &client.lastEvents[model.ShardOf(string(id), len(client.lastEvents))]
 	lock.Lock()
 	return lock.Unlock
 }
 
-func (client *Client) count(capacity ...types.ConsumedCapacity) {
+func (client *client) count(capacity ...types.ConsumedCapacity) {
 	client.mu.Lock()
 	defer client.mu.Unlock()
 	client.requests++
@@ -47,9 +47,9 @@ func (client *Client) count(capacity ...types.ConsumedCapacity) {
 	}
 }
 
-// Cost returns the number of requests, and the number of read units that DynamoDB reported. If
+// cost returns the number of requests, and the number of read units that DynamoDB reported. If
 // DynamoDB reported none, units is 0.
-func (client *Client) Cost() (requests int, units float64) {
+func (client *client) cost() (requests int, units float64) {
 	client.mu.Lock()
 	defer client.mu.Unlock()
 	return client.requests, client.units
@@ -61,14 +61,14 @@ type consistency bool
 
 // The values of consistency.
 const (
-	Eventual   consistency = false
-	Consistent consistency = true
+	eventual   consistency = false
+	consistent consistency = true
 )
 
-// Get reads records by their keys. If a record does not exist, the result has no entry for its key.
+// get reads records by their keys. If a record does not exist, the result has no entry for its key.
 //
 // Errors are wrapped by table.WrapError.
-func (client *Client) Get(ctx context.Context, mode consistency, ks ...model.Keys) (map[model.Keys]model.Record, error) {
+func (client *client) get(ctx context.Context, mode consistency, ks ...model.Keys) (map[model.Keys]model.Record, error) {
 	found := make(map[model.Keys]model.Record, len(ks))
 	pending := make([]map[string]types.AttributeValue, 0, len(ks))
 	seen := make(map[model.Keys]bool, len(ks))
@@ -83,19 +83,19 @@ func (client *Client) Get(ctx context.Context, mode consistency, ks ...model.Key
 			return nil, table.WrapError("BatchGetItem", table.DescribeKeys(ks), err)
 		}
 		batch := pending[from:min(from+table.MaxBatchKeys, len(pending))]
-		out, err := client.Table.Client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
-			RequestItems:           map[string]types.KeysAndAttributes{client.Table.Name: {Keys: batch, ConsistentRead: aws.Bool(bool(mode))}},
+		out, err := client.table.Client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
+			RequestItems:           map[string]types.KeysAndAttributes{client.table.Name: {Keys: batch, ConsistentRead: aws.Bool(bool(mode))}},
 			ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
-		}, client.Table.BulkOptions)
+		}, client.table.BulkOptions)
 		if err != nil {
 			return nil, table.WrapError("BatchGetItem", table.DescribeKeys(ks), err)
 		}
 		client.count(out.ConsumedCapacity...)
-		for _, item := range out.Responses[client.Table.Name] {
+		for _, item := range out.Responses[client.table.Name] {
 			found[model.KeyOf(item)] = item
 		}
 		from += len(batch)
-		left := out.UnprocessedKeys[client.Table.Name].Keys
+		left := out.UnprocessedKeys[client.table.Name].Keys
 		pending = append(pending, left...)
 		if attempt++; len(left) == 0 {
 			attempt = 0
@@ -104,32 +104,32 @@ func (client *Client) Get(ctx context.Context, mode consistency, ks ...model.Key
 	return found, nil
 }
 
-// GetConsistent reads one record with strong consistency. If the record does not exist, it returns
+// getConsistent reads one record with strong consistency. If the record does not exist, it returns
 // nil.
 //
 // Errors are wrapped by table.WrapError.
-func (client *Client) GetConsistent(ctx context.Context, k model.Keys) (model.Record, error) {
-	found, err := client.Get(ctx, Consistent, k)
+func (client *client) getConsistent(ctx context.Context, k model.Keys) (model.Record, error) {
+	found, err := client.get(ctx, consistent, k)
 	return found[k], err
 }
 
-// Query reads all records of a list, and calls yield with each page. Only reads of the index are
+// query reads all records of a list, and calls yield with each page. Only reads of the index are
 // eventually consistent.
 //
 // Errors: the error of yield, or an error from table.WrapError.
-func (client *Client) Query(ctx context.Context, p *model.AccessPattern, partition, prefix string, selection types.Select, yield func(*dynamodb.QueryOutput) error) error {
-	return client.QueryRange(ctx, p, partition, prefix, model.Range{}, selection, yield)
+func (client *client) query(ctx context.Context, p *model.AccessPattern, partition, prefix string, selection types.Select, yield func(*dynamodb.QueryOutput) error) error {
+	return client.queryRange(ctx, p, partition, prefix, model.Range{}, selection, yield)
 }
 
-// QueryRange is like Query, but reads only records with a sort key in the range b. It skips records
+// queryRange is like Query, but reads only records with a sort key in the range b. It skips records
 // that match no entity of the model. With types.SelectCount, it reads only keys, because DynamoDB would
 // also count those records. Both cost the same.
 //
 // Errors: the error that yield returns, or an error from table.WrapError.
-func (client *Client) QueryRange(ctx context.Context, p *model.AccessPattern, partition, prefix string, b model.Range, selection types.Select, yield func(*dynamodb.QueryOutput) error) error {
+func (client *client) queryRange(ctx context.Context, p *model.AccessPattern, partition, prefix string, b model.Range, selection types.Select, yield func(*dynamodb.QueryOutput) error) error {
 	where := model.NewKeyCondition(p, partition, prefix, b)
 	in := &dynamodb.QueryInput{
-		TableName: &client.Table.Name, KeyConditionExpression: &where.Text, ExpressionAttributeValues: where.Values(), Select: selection,
+		TableName: &client.table.Name, KeyConditionExpression: &where.Text, ExpressionAttributeValues: where.Values(), Select: selection,
 		ConsistentRead: aws.Bool(p.Index == ""), ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
 	}
 	if p.Index != "" {
@@ -139,7 +139,7 @@ func (client *Client) QueryRange(ctx context.Context, p *model.AccessPattern, pa
 		in.Select, in.ProjectionExpression = types.SelectSpecificAttributes, aws.String(model.AttrPK+", "+model.AttrSK)
 	}
 	for {
-		out, err := client.Table.Client.Query(ctx, in, client.Table.BulkOptions)
+		out, err := client.table.Client.Query(ctx, in, client.table.BulkOptions)
 		if err != nil {
 			return table.WrapError("Query", partition, err)
 		}
@@ -160,12 +160,12 @@ func (client *Client) QueryRange(ctx context.Context, p *model.AccessPattern, pa
 	}
 }
 
-// ReadItemCollection reads an item collection with strong consistency, and calls add with each
+// readItemCollection reads an item collection with strong consistency, and calls add with each
 // record. It skips records that match no entity of the model.
 //
 // Errors are wrapped by table.WrapError.
-func (client *Client) ReadItemCollection(ctx context.Context, p *model.AccessPattern, partition string, add func(*model.Entity, model.Record)) error {
-	return client.Query(ctx, p, partition, "", types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
+func (client *client) readItemCollection(ctx context.Context, p *model.AccessPattern, partition string, add func(*model.Entity, model.Record)) error {
+	return client.query(ctx, p, partition, "", types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
 		for _, item := range out.Items {
 			if e := model.EntityOf(model.KeyOf(item)); e != nil {
 				add(e, item)
@@ -175,14 +175,14 @@ func (client *Client) ReadItemCollection(ctx context.Context, p *model.AccessPat
 	})
 }
 
-// CustomerOrders reads the copies of orders in a customer's partition, and calls yield with each
+// customerOrders reads the copies of orders in a customer's partition, and calls yield with each
 // copy. n is the number of copies, and pages is the number of Query requests.
-func (client *Client) CustomerOrders(ctx context.Context, id commerce.CustomerID, yield func(model.Record)) (n, pages int, err error) {
+func (client *client) customerOrders(ctx context.Context, id commerce.CustomerID, yield func(model.Record)) (n, pages int, err error) {
 	partition, err := model.CustomerOrders.PK.Build(string(id))
 	if err != nil {
 		return 0, 0, err
 	}
-	err = client.Query(ctx, &model.CustomerOrders.AccessPattern, partition, string(model.CustomerOrders.SK), types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
+	err = client.query(ctx, &model.CustomerOrders.AccessPattern, partition, string(model.CustomerOrders.SK), types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
 		for _, rec := range out.Items {
 			yield(rec)
 		}
@@ -197,19 +197,19 @@ func (client *Client) CustomerOrders(ctx context.Context, id commerce.CustomerID
 // memory, because a record in memory takes about ten times its size in DynamoDB.
 const scanPageSize = 1000
 
-// Scan reads one segment of the table, and calls yield with each page. Records with the same
+// scan reads one segment of the table, and calls yield with each page. Records with the same
 // partition key follow one another, sorted by sort key.
 //
 // Errors: the error of yield, or an error from table.WrapError.
-func (client *Client) Scan(ctx context.Context, segment, segments int, yield func(page []map[string]types.AttributeValue, last bool) error) error {
+func (client *client) scan(ctx context.Context, segment, segments int, yield func(page []map[string]types.AttributeValue, last bool) error) error {
 	in := &dynamodb.ScanInput{
-		TableName: &client.Table.Name, Limit: aws.Int32(scanPageSize), ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
+		TableName: &client.table.Name, Limit: aws.Int32(scanPageSize), ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
 	}
 	if segments > 1 {
 		in.Segment, in.TotalSegments = aws.Int32(int32(segment)), aws.Int32(int32(segments))
 	}
 	for {
-		out, err := client.Table.Client.Scan(ctx, in, client.Table.BulkOptions)
+		out, err := client.table.Client.Scan(ctx, in, client.table.BulkOptions)
 		if err != nil {
 			return table.WrapError("Scan", fmt.Sprintf("segment %d of %d", segment+1, segments), err)
 		}
@@ -226,24 +226,24 @@ func (client *Client) Scan(ctx context.Context, segment, segments int, yield fun
 	}
 }
 
-// LastOrderEvent returns the last event that Ordergraph wrote for an order. If there is none, or if
+// lastOrderEvent returns the last event that Ordergraph wrote for an order. If there is none, or if
 // the order does not belong to the customer, found is false.
 //
 // Errors are wrapped by table.WrapError.
-func (client *Client) LastOrderEvent(ctx context.Context, order commerce.OrderID, customer commerce.CustomerID) (last commerce.Event, found bool, err error) {
-	b := client.Table.KeyBuilder()
+func (client *client) lastOrderEvent(ctx context.Context, order commerce.OrderID, customer commerce.CustomerID) (last commerce.Event, found bool, err error) {
+	b := client.table.KeyBuilder()
 	partition := model.OrderByID.Key(b, order).PK
 	if b.Err != nil {
 		return last, false, nil // the ID is not valid in a key, so no order has it
 	}
 	owner := ""
-	err = client.ReadItemCollection(ctx, model.OrderCollection, partition, func(e *model.Entity, rec model.Record) {
+	err = client.readItemCollection(ctx, model.OrderCollection, partition, func(e *model.Entity, rec model.Record) {
 		switch e.Name {
 		case model.EntityOrder.Name:
 			owner = model.TextOf(rec, model.AttrCustomerID)
 		case model.EntityOrderEvent.Name:
 			// The events are sorted by ID, so later events replace earlier ones.
-			if event, err := model.DecodeTimelineEvent(rec); err == nil && model.IsOrdergraphEvent(rec) && client.Table.EventPosition(event.ID) != "" {
+			if event, err := model.DecodeTimelineEvent(rec); err == nil && model.IsOrdergraphEvent(rec) && client.table.EventPosition(event.ID) != "" {
 				last, found = *event, true
 			}
 		}

@@ -1,4 +1,4 @@
-package counting
+package check
 
 import (
 	"context"
@@ -10,14 +10,13 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
-	"github.com/ordergraph/ordergraph/dynamo/repair"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// RepOrderCounter verifies the order count of an account rep (the employee responsible for a
+// repOrderCounter verifies the order count of an account rep (the employee responsible for a
 // customer). Several counts records store this count (see model.RepOrderCountParts).
-type RepOrderCounter struct {
-	orders *OrderCounter
+type repOrderCounter struct {
+	orders *orderCounter
 	id     commerce.EmployeeID
 
 	employee model.Record
@@ -38,28 +37,28 @@ type repPart struct {
 	orders int
 }
 
-// ForRep returns a RepOrderCounter for an account rep.
-func (o *OrderCounter) ForRep(id commerce.EmployeeID) *RepOrderCounter {
-	return &RepOrderCounter{orders: o, id: id}
+// forRep returns a repOrderCounter for an account rep.
+func (o *orderCounter) forRep(id commerce.EmployeeID) *repOrderCounter {
+	return &repOrderCounter{orders: o, id: id}
 }
 
-// Key returns the key of the rep's first counts record.
-func (r *RepOrderCounter) Key() model.Keys { return model.KeyOf(r.record(model.FirstRepCountPart, 0)) }
+// key returns the key of the rep's first counts record.
+func (r *repOrderCounter) key() model.Keys { return model.KeyOf(r.record(model.FirstRepCountPart, 0)) }
 
-func (r *RepOrderCounter) record(part string, orders int) model.Record {
-	return model.RepOrderCountRecord(r.orders.client.Table.KeyBuilder(), commerce.RepOrderCount{EmployeeID: r.id, Part: part, Complete: part == model.FirstRepCountPart, Orders: orders})
+func (r *repOrderCounter) record(part string, orders int) model.Record {
+	return model.RepOrderCountRecord(r.orders.client.table.KeyBuilder(), commerce.RepOrderCount{EmployeeID: r.id, Part: part, Complete: part == model.FirstRepCountPart, Orders: orders})
 }
 
 // maxPasses is the maximum number of times that Read counts the orders.
 const maxPasses = 20
 
-// Read counts the orders in at most maxPasses passes, until all counts are certain. A count is
+// read counts the orders in at most maxPasses passes, until all counts are certain. A count is
 // certain if no order was placed meanwhile.
 //
 // It returns the errors of repair.Client, or the context's error.
-func (r *RepOrderCounter) Read(ctx context.Context) error {
+func (r *repOrderCounter) read(ctx context.Context) error {
 	r.parts = map[string]repPart{}
-	for pass := 0; pass < maxPasses && r.Uncertainty() != ""; pass++ {
+	for pass := 0; pass < maxPasses && r.uncertainty() != ""; pass++ {
 		if err := r.runPass(ctx); err != nil {
 			return err
 		}
@@ -67,16 +66,16 @@ func (r *RepOrderCounter) Read(ctx context.Context) error {
 	return nil
 }
 
-// Uncertainty returns the reason why the order counts may be wrong. If they are correct, it returns
+// uncertainty returns the reason why the order counts may be wrong. If they are correct, it returns
 // an empty string.
-func (r *RepOrderCounter) Uncertainty() string {
+func (r *repOrderCounter) uncertainty() string {
 	if len(r.parts) < model.RepOrderCountParts {
-		return ReasonOrdersChanged
+		return reasonOrdersChanged
 	}
 	return ""
 }
 
-func (r *RepOrderCounter) runPass(ctx context.Context) error {
+func (r *repOrderCounter) runPass(ctx context.Context) error {
 	first, err := r.readRecords(ctx)
 	if err != nil {
 		return err
@@ -112,10 +111,10 @@ func (r *RepOrderCounter) runPass(ctx context.Context) error {
 
 // readRecords reads the counts records and the employee's record. The keys of the result are the
 // numbers of the counts records.
-func (r *RepOrderCounter) readRecords(ctx context.Context) (map[string]model.Record, error) {
+func (r *repOrderCounter) readRecords(ctx context.Context) (map[string]model.Record, error) {
 	r.employee, r.unknownParts = nil, nil
 	parts := map[string]model.Record{}
-	err := r.orders.client.ReadItemCollection(ctx, &model.EmployeeOrderCount.AccessPattern, r.Key().PK, func(e *model.Entity, rec model.Record) {
+	err := r.orders.client.readItemCollection(ctx, &model.EmployeeOrderCount.AccessPattern, r.key().PK, func(e *model.Entity, rec model.Record) {
 		part := model.FirstPlaceholderValue(e.SK, model.KeyOf(rec).SK)
 		switch n, err := strconv.Atoi(part); {
 		case e.Name == model.EntityEmployee.Name:
@@ -132,14 +131,14 @@ func (r *RepOrderCounter) readRecords(ctx context.Context) (map[string]model.Rec
 
 // countList counts the rep's orders whose IDs are in the given range. The result maps the number of
 // a counts record to the number of orders that this record must count.
-func (r *RepOrderCounter) countList(ctx context.Context, within model.Range) (map[string]int, error) {
+func (r *repOrderCounter) countList(ctx context.Context, within model.Range) (map[string]int, error) {
 	p := &model.EmployeeOrders.AccessPattern
 	partition, err := p.PK.Build(string(r.id))
 	if err != nil {
 		return nil, err
 	}
 	counts := map[string]int{}
-	err = r.orders.client.QueryRange(ctx, p, partition, string(p.SK), within, types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
+	err = r.orders.client.queryRange(ctx, p, partition, string(p.SK), within, types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
 		for _, rec := range out.Items {
 			id := commerce.OrderID(model.FirstPlaceholderValue(p.SK+"{orderId}", model.TextOf(rec, model.AttrIndexSK)))
 			counts[model.RepOrderCountPart(id)]++
@@ -149,17 +148,17 @@ func (r *RepOrderCounter) countList(ctx context.Context, within model.Range) (ma
 	return counts, err
 }
 
-// Verify adds a finding to diag for each counts record with a wrong count. If the table has no
+// verify adds a finding to diag for each counts record with a wrong count. If the table has no
 // complete order count for the rep and countNow is false, Verify ignores the counts.
-func (r *RepOrderCounter) Verify(diag *repair.Diagnosis, countNow bool) {
+func (r *repOrderCounter) verify(diag *diagnosis, countNow bool) {
 	sum := 0
 	for _, part := range r.parts {
 		sum += part.orders
 	}
 	first := r.parts[model.FirstRepCountPart].record
-	diag.TrustedKey, diag.Trusted = r.Key(), first
+	diag.trustedKey, diag.trusted = r.key(), first
 	for _, rec := range r.unknownParts {
-		diag.AddOrphan(repair.DriftOrderCount, rec, "this record stores order counts, but its key contains an invalid record number")
+		diag.addOrphan(driftOrderCount, rec, "this record stores order counts, but its key contains an invalid record number")
 	}
 	counted := (&model.Reader{Record: first}).Flag(model.AttrComplete)
 	for i := range model.RepOrderCountParts {
@@ -168,26 +167,26 @@ func (r *RepOrderCounter) Verify(diag *repair.Diagnosis, countNow bool) {
 		switch {
 		case r.employee == nil && sum == 0:
 			if part.record != nil {
-				diag.AddOrphan(repair.DriftOrderCount, part.record, "this record counts the orders of an employee who does not exist")
+				diag.addOrphan(driftOrderCount, part.record, "this record counts the orders of an employee who does not exist")
 			}
 		case !counted && (!countNow || r.employee == nil):
 			if part.record != nil {
-				VerifyPartWithoutCount(diag, part.record)
+				verifyPartWithoutCount(diag, part.record)
 			}
 		case part.record != nil:
-			diag.Compare(&model.EntityRepOrders, part.record, want, repair.DriftOrderCount)
+			diag.compare(&model.EntityRepOrders, part.record, want, driftOrderCount)
 		case i == 0 || part.orders > 0:
-			diag.AddMissing(repair.DriftOrderCount, want, nil, fmt.Sprintf("this record with order counts is missing; the number of orders with this account rep is %d", sum))
+			diag.addMissing(driftOrderCount, want, nil, fmt.Sprintf("this record with order counts is missing; the number of orders with this account rep is %d", sum))
 		}
 	}
 }
 
-// VerifyPartWithoutCount verifies all attributes of a counts record except its count.
-func VerifyPartWithoutCount(diag *repair.Diagnosis, rec model.Record) {
-	at, k := model.Reader{Record: diag.WithoutUnreadable(&model.EntityRepOrders, rec)}, model.KeyOf(rec)
+// verifyPartWithoutCount verifies all attributes of a counts record except its count.
+func verifyPartWithoutCount(diag *diagnosis, rec model.Record) {
+	at, k := model.Reader{Record: diag.withoutUnreadable(&model.EntityRepOrders, rec)}, model.KeyOf(rec)
 	part := model.FirstPlaceholderValue(model.EntityRepOrders.SK, k.SK)
-	diag.Compare(&model.EntityRepOrders, rec, model.RepOrderCountRecord(diag.Table.KeyBuilder(), commerce.RepOrderCount{
+	diag.compare(&model.EntityRepOrders, rec, model.RepOrderCountRecord(diag.table.KeyBuilder(), commerce.RepOrderCount{
 		EmployeeID: commerce.EmployeeID(model.FirstPlaceholderValue(model.EntityRepOrders.PK, k.PK)), Part: part,
 		Complete: part == model.FirstRepCountPart && at.Flag(model.AttrComplete), Orders: at.Number(model.AttrOrders),
-	}), repair.DriftOrderCount)
+	}), driftOrderCount)
 }
