@@ -58,6 +58,8 @@ type observations struct {
 	lines []string
 }
 
+func (o *observations) Observes(context.Context) bool { return true }
+
 func (o *observations) BeginRequest(ctx context.Context, _ trace.Target) context.Context { return ctx }
 
 func (o *observations) EndRequest(_ context.Context, r trace.Request, err error) {

@@ -24,7 +24,7 @@ type Timer struct {
 func StartTimer(ctx context.Context, o Observer, t Target) (context.Context, Timer) {
 	span, usage := SpanFromContext(ctx), UsageFromContext(ctx)
 	usage.addRequest()
-	if sampler, ok := o.(SamplingObserver); ok && !sampler.Observes(ctx) {
+	if o != nil && !o.Observes(ctx) {
 		o = nil
 	}
 	if o == nil && span == nil && !usage.isExact() {

@@ -1,6 +1,6 @@
 // Package trace measures DynamoDB requests. A Trace records the requests of one GraphQL operation,
 // and which requests waited for earlier requests. A Usage counts the requests of one GraphQL
-// operation and adds up their capacity units. An Observer is notified of all requests to a table.
+// operation and adds up their capacity units. An Observer is notified of requests to a table.
 // The package imports no other package of the module.
 package trace
 

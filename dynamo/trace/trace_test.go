@@ -11,37 +11,37 @@ import (
 
 type nameKey struct{}
 
-// recorder is an Observer that appends its calls to a list, which several recorders can share.
+// recorder is an Observer that appends its calls to a list.
 type recorder struct {
-	name  string
+	skip  bool
 	calls *[]string
 }
 
+func (r recorder) Observes(context.Context) bool { return !r.skip }
+
 func (r recorder) BeginRequest(ctx context.Context, t trace.Target) context.Context {
-	*r.calls = append(*r.calls, "begin "+r.name+" "+t.Pattern+" "+trace.TargetFromContext(ctx).Pattern)
-	before, _ := ctx.Value(nameKey{}).(string)
-	return context.WithValue(ctx, nameKey{}, before+r.name)
+	*r.calls = append(*r.calls, "begin "+t.Pattern+" "+trace.TargetFromContext(ctx).Pattern)
+	return context.WithValue(ctx, nameKey{}, "named")
 }
 
 func (r recorder) EndRequest(ctx context.Context, request trace.Request, err error) {
-	*r.calls = append(*r.calls, "end "+r.name+" "+ctx.Value(nameKey{}).(string)+" "+request.Operation+" "+err.Error())
+	*r.calls = append(*r.calls, "end "+ctx.Value(nameKey{}).(string)+" "+request.Operation+" "+err.Error())
 }
 
-// Each Observer receives the Target of the request, and the context that the previous Observer
-// returned.
-func TestObserversAreNotified(t *testing.T) {
+// An Observer receives the Target of each request that it observes, and its own context.
+func TestObserverIsNotified(t *testing.T) {
 	var calls []string
-	o := trace.CombineObservers(nil, recorder{"a", &calls}, recorder{"b", &calls})
+	o := recorder{false, &calls}
 	ctx, timer := trace.StartTimer(t.Context(), o, trace.Target{Pattern: "AP1", Operation: "Query"})
 	if !timer.Enabled() || !timer.NeedsUnits() || timer.NeedsKey() {
 		t.Error("the timer of an observed request is not enabled, or it is traced")
 	}
 	timer.Stop(ctx, trace.Request{}, errors.New("failed"))
-	if want := []string{"begin a AP1 AP1", "begin b AP1 AP1", "end b ab Query failed", "end a ab Query failed"}; !slices.Equal(calls, want) {
+	if want := []string{"begin AP1 AP1", "end named Query failed"}; !slices.Equal(calls, want) {
 		t.Errorf("the calls are %q, want %q", calls, want)
 	}
-	if trace.CombineObservers(nil) != nil {
-		t.Error("no observers are not nil")
+	if ctx, timer := trace.StartTimer(t.Context(), recorder{true, &calls}, trace.Target{Pattern: "AP1"}); timer.Enabled() || ctx != t.Context() || len(calls) != 2 {
+		t.Errorf("an Observer is notified of a request that it does not observe: %q", calls)
 	}
 	if target := trace.TargetFromContext(t.Context()); target != (trace.Target{}) {
 		t.Errorf("a context without a request has the target %+v", target)

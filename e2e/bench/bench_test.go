@@ -19,7 +19,7 @@ func BenchmarkHandler(b *testing.B) { benchmarkHandler(b, newTestServer(b)) }
 
 // BenchmarkHandlerWithMetrics runs BenchmarkHandler on a server that records metrics.
 func BenchmarkHandlerWithMetrics(b *testing.B) {
-	benchmarkHandler(b, newServerWithMetrics(b, telemetry.New(telemetry.Options{})))
+	benchmarkHandler(b, newServerWithMetrics(b, telemetry.NewMetrics()))
 }
 
 func benchmarkHandler(b *testing.B, api *testServer) {

@@ -21,7 +21,6 @@ import (
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/internal/config"
-	"github.com/ordergraph/ordergraph/internal/observation"
 	"github.com/ordergraph/ordergraph/internal/server"
 	"github.com/ordergraph/ordergraph/internal/telemetry"
 	"github.com/ordergraph/ordergraph/internal/test/replay"
@@ -36,14 +35,14 @@ type testServer struct {
 
 // newTestServer returns the handler with a table that contains the dataset. The
 // functions in configure change the options of the table and of the telemetry.
-func newTestServer(t testing.TB, configure ...func(*config.Config, *observation.Telemetry)) *testServer {
+func newTestServer(t testing.TB, configure ...func(*config.Config, *telemetry.Receivers)) *testServer {
 	t.Helper()
 	return newServerWithMetrics(t, nil, configure...)
 }
 
 // newServerWithMetrics returns the handler of newTestServer for a server that records the metrics
 // m. If m is nil, the server records no metrics.
-func newServerWithMetrics(t testing.TB, m *telemetry.Telemetry, configure ...func(*config.Config, *observation.Telemetry)) *testServer {
+func newServerWithMetrics(t testing.TB, m *telemetry.Metrics, configure ...func(*config.Config, *telemetry.Receivers)) *testServer {
 	t.Helper()
 	// These are the required settings of `serve`; all other settings have their defaults.
 	cfg, err := config.Read(func(name string) string {
@@ -52,7 +51,7 @@ func newServerWithMetrics(t testing.TB, m *telemetry.Telemetry, configure ...fun
 	if err != nil {
 		t.Fatal(err)
 	}
-	var observed observation.Telemetry
+	var observed telemetry.Receivers
 	for _, change := range configure {
 		change(&cfg, &observed)
 	}
@@ -60,7 +59,7 @@ func newServerWithMetrics(t testing.TB, m *telemetry.Telemetry, configure ...fun
 	db, table := replay.WrapClient(engine.Client())
 	var observeBatch func(string, int)
 	if m != nil {
-		cfg.Table.Observer, observeBatch = m, m.ObserveBatch
+		cfg.Table.Observer, observeBatch = telemetry.Receivers{Metrics: m}.RequestObserver(cfg.Table.Table), m.ObserveBatch
 	}
 	store := storetest.NewTable(t, db, cfg.Table)
 	storetest.LoadDataset(t, store, newDataset(t))

@@ -26,7 +26,7 @@ func Begin(ctx context.Context, o Observer, text string) (context.Context, *Meas
 	if o == nil || !o.Observes(ctx) {
 		return ctx, nil
 	}
-	m := &Measurement{operation: Operation{Name: UntrustedName, Type: UnknownType, document: text}, observer: o, start: time.Now()}
+	m := &Measurement{operation: Operation{Name: UntrustedName, Type: UnknownType, Document: text}, observer: o, start: time.Now()}
 	m.usage.Exact = true
 	return m.usage.NewContext(ctx), m
 }
@@ -51,13 +51,13 @@ func (m *Measurement) SetOperation(d *document.Document, chosen *ast.OperationDe
 	if m == nil {
 		return
 	}
-	m.operation.document = d.Text
+	m.operation.Document = d.Text
 	if chosen == nil {
 		return
 	}
 	m.operation.Type = string(chosen.Operation)
 	if d.Trusted && chosen.Name != "" {
-		m.operation.Name, m.operation.document = chosen.Name, ""
+		m.operation.Name, m.operation.Document = chosen.Name, ""
 	}
 }
 

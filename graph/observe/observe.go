@@ -57,34 +57,22 @@ type Operation struct {
 	// that these requests consumed.
 	Requests              int
 	ReadUnits, WriteUnits float64
-
-	document string
-}
-
-// RefusedOperation describes a request that the server refused before it knew the operation. code
-// is the error code of the refusal.
-func RefusedOperation(code string) Operation {
-	return Operation{Name: UntrustedName, Type: UnknownType, Codes: []string{code}}
-}
-
-// WithDocument returns a copy of the operation with the text of its untrusted document. Only
-// DocumentHash uses the text.
-func (o Operation) WithDocument(text string) Operation {
-	o.document = text
-	return o
+	// Document is the text of the document. If Name identifies the operation, or if there is no
+	// document, Document is empty.
+	Document string
 }
 
 // hashLength is the number of bytes of the hash that DocumentHash returns. Each byte becomes two
 // hexadecimal digits.
 const hashLength = 6
 
-// DocumentHash returns the first 12 hexadecimal digits of the document's SHA-256. If Name
-// identifies the operation, or there is no document, it returns an empty string.
+// DocumentHash returns the first 12 hexadecimal digits of the SHA-256 of Document. If Document is
+// empty, it returns an empty string.
 func (o *Operation) DocumentHash() string {
-	if o.document == "" {
+	if o.Document == "" {
 		return ""
 	}
-	hash := sha256.Sum256([]byte(o.document))
+	hash := sha256.Sum256([]byte(o.Document))
 	return hex.EncodeToString(hash[:hashLength])
 }
 

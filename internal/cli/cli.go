@@ -32,9 +32,9 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/config"
 	"github.com/ordergraph/ordergraph/internal/gctuning"
-	"github.com/ordergraph/ordergraph/internal/logging"
 	"github.com/ordergraph/ordergraph/internal/sampledata"
 	"github.com/ordergraph/ordergraph/internal/server"
+	"github.com/ordergraph/ordergraph/internal/telemetry"
 )
 
 // Environment contains the parts of the process that a command uses, such as standard output.
@@ -384,7 +384,10 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	cfg.GCTuning.Memory = gctuning.ContainerMemory()
 	cfg.GCTuning.HeapProfile = cfg.AdminAddr != ""
 	defer gctuning.Start(cfg.GCTuning)()
-	metrics := newMetrics(cfg)
+	var metrics *telemetry.Metrics
+	if cfg.AdminAddr != "" {
+		metrics = telemetry.NewMetrics()
+	}
 	observers, err := openTelemetry(ctx, &cfg, metrics, log)
 	if err != nil {
 		return err
@@ -402,12 +405,12 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	defer events.Close()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop() // stops the periodic refresh of the JWKS
-	handler, serving, err := newHandler(ctx, cfg, server.Options{Graph: graph.Options{Store: store, Feed: events}, Admission: pools, Shutdown: cfg.Shutdown, Log: log, Telemetry: observers}, metrics, env)
+	handler, serving, err := newHandler(ctx, cfg, server.Options{Graph: graph.Options{Store: store, Feed: events}, Admission: pools, Shutdown: cfg.Shutdown, Log: log, Telemetry: observers}, env)
 	if err != nil {
 		return err
 	}
 	watchSecrets(ctx, cfg, serving, env)
-	adminAddr, closeAdmin, err := metrics.listen(cfg, handler, serving)
+	adminAddr, closeAdmin, err := listenAdmin(cfg, handler, serving)
 	if err != nil {
 		return err
 	}
@@ -428,7 +431,7 @@ func serve(ctx context.Context, args []string, env Environment) error {
 
 // newLog returns the logger of a server, and logs the warnings about the configuration.
 func newLog(cfg config.Config, env Environment) *slog.Logger {
-	log := slog.New(logging.NewHandler(env.Stderr, cfg.LogFormat, cfg.LogLevel))
+	log := slog.New(telemetry.NewLogHandler(env.Stderr, cfg.LogFormat, cfg.LogLevel))
 	for _, warning := range cfg.Warnings {
 		log.Warn(warning)
 	}
@@ -440,7 +443,7 @@ func newLog(cfg config.Config, env Environment) *slog.Logger {
 
 // newHandler returns the HTTP handler and the options of a server. To get these options, it adds
 // the settings in cfg to serving. The handler refreshes the JWKS until ctx ends.
-func newHandler(ctx context.Context, cfg config.Config, serving server.Options, m *metrics, env Environment) (http.Handler, server.Options, error) {
+func newHandler(ctx context.Context, cfg config.Config, serving server.Options, env Environment) (http.Handler, server.Options, error) {
 	serving.Origins, serving.Hosts, serving.Proxies, serving.Limits, serving.Weights = cfg.Origins, cfg.Hosts, cfg.Proxies, cfg.ServerLimits, cfg.ShareWeights
 	opts := &serving.Graph
 	opts.Cursors, opts.Limits, opts.Rates, opts.NoIntrospection = paging.NewCursorSigner(cfg.CursorKey), cfg.Limits, cfg.Rates, !cfg.Introspection
@@ -456,7 +459,7 @@ func newHandler(ctx context.Context, cfg config.Config, serving server.Options, 
 	if err := configureAuth(ctx, cfg, &serving, env); err != nil {
 		return nil, serving, err
 	}
-	m.observeServer(&serving)
+	observeState(&serving)
 	handler, err := server.New(serving)
 	if err != nil {
 		return nil, serving, err

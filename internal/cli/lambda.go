@@ -57,7 +57,7 @@ func serveLambda(ctx context.Context, args []string, env Environment) error {
 	if err != nil {
 		return err
 	}
-	handler, _, err := newHandler(ctx, cfg, server.Options{Graph: graph.Options{Store: store}, Admission: admission.New(cfg.PoolSizes), Log: log, Telemetry: observers}, nil, env)
+	handler, _, err := newHandler(ctx, cfg, server.Options{Graph: graph.Options{Store: store}, Admission: admission.New(cfg.PoolSizes), Log: log, Telemetry: observers}, env)
 	if err != nil {
 		return err
 	}

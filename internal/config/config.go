@@ -27,9 +27,9 @@ import (
 	"github.com/ordergraph/ordergraph/internal/gctuning"
 	"github.com/ordergraph/ordergraph/internal/httpheader"
 	"github.com/ordergraph/ordergraph/internal/lifecycle"
-	"github.com/ordergraph/ordergraph/internal/logging"
 	"github.com/ordergraph/ordergraph/internal/server"
 	"github.com/ordergraph/ordergraph/internal/setting"
+	"github.com/ordergraph/ordergraph/internal/telemetry"
 )
 
 // Values of Config.Store.
@@ -108,7 +108,7 @@ type Config struct {
 	Shutdown lifecycle.Shutdown
 	// LogLevel is the minimum level of the messages that are logged.
 	LogLevel slog.Level
-	// LogFormat is logging.JSON or logging.Text.
+	// LogFormat is telemetry.LogJSON or telemetry.LogText.
 	LogFormat string
 	// AccessLog reports whether the server logs each request.
 	AccessLog bool
@@ -184,7 +184,7 @@ func (r *settingsReader) sections() []setting.Section {
 			{Name: "ORDERGRAPH_TRUSTED_ONLY", Value: setting.Switch(&r.TrustedOnly, "off"), Meaning: "`on` executes only trusted documents and rejects all others"},
 			{Name: "ORDERGRAPH_PRICES", Value: setting.Text(&r.Prices, ""), Meaning: "name of a file with DynamoDB's prices, in the format of [prices.json](../internal/price/prices.json)"},
 			{Name: "ORDERGRAPH_LOG", Value: setting.ParsedBy(&r.LogLevel, "info", "debug, info, warn or error", parseLogLevel), Meaning: "minimum log level: `debug`, `info`, `warn` or `error`"},
-			{Name: "ORDERGRAPH_LOG_FORMAT", Value: setting.Choice(&r.LogFormat, logging.JSON, logging.JSON, logging.Text), Meaning: "`json` or `text`"},
+			{Name: "ORDERGRAPH_LOG_FORMAT", Value: setting.Choice(&r.LogFormat, telemetry.LogJSON, telemetry.LogJSON, telemetry.LogText), Meaning: "`json` or `text`"},
 			{Name: "ORDERGRAPH_ACCESS_LOG", Value: setting.Switch(&r.AccessLog, "off"), Meaning: "`on` writes a log entry for [each request](operations.md#logs)"},
 			{Name: "ORDERGRAPH_SHUTDOWN_DELAY", Value: setting.DurationUpTo(&r.Shutdown.Delay, 0, maxShutdownDelay), Meaning: "time from SIGTERM until the server [refuses new connections](operations.md#shutdown-and-rolling-updates)"},
 			{Name: "ORDERGRAPH_DRAIN_TIMEOUT", Value: setting.ParsedBy(&r.Shutdown.DrainTime, lifecycle.DefaultDrainTime.String(), fmt.Sprintf("a duration from 1s to %s, such as 30s", maxDrainTime), parseDrainTime), Meaning: "maximum time to complete running requests after `ORDERGRAPH_SHUTDOWN_DELAY` has passed"},

@@ -24,9 +24,9 @@ import (
 	"github.com/ordergraph/ordergraph/internal/gctuning"
 	"github.com/ordergraph/ordergraph/internal/httpheader"
 	"github.com/ordergraph/ordergraph/internal/lifecycle"
-	"github.com/ordergraph/ordergraph/internal/logging"
 	"github.com/ordergraph/ordergraph/internal/server"
 	"github.com/ordergraph/ordergraph/internal/setting"
+	"github.com/ordergraph/ordergraph/internal/telemetry"
 )
 
 // environment returns a lookup function for variables of the form NAME=value.
@@ -58,7 +58,7 @@ func TestDefaults(t *testing.T) {
 	}
 	got.CursorKey = nil
 	want := config.Config{
-		Addr: "127.0.0.1:8080", Store: config.Embedded, Table: dynamo.Options{Table: "ordergraph", Shards: 1, Currency: "USD", Reservations: setting.OrDefaults(commerce.ReservationLimits{})}, LogLevel: slog.LevelInfo, LogFormat: logging.JSON,
+		Addr: "127.0.0.1:8080", Store: config.Embedded, Table: dynamo.Options{Table: "ordergraph", Shards: 1, Currency: "USD", Reservations: setting.OrDefaults(commerce.ReservationLimits{})}, LogLevel: slog.LevelInfo, LogFormat: telemetry.LogJSON,
 		Limits: setting.OrDefaults(document.Limits{}), Rates: rate.Options{Restore: rate.DefaultOptions().Restore}, ServerLimits: setting.OrDefaults(server.Limits{}), PoolSizes: admission.New(admission.Sizes{}).Sizes(), Introspection: true, GraphiQL: true,
 		Breaker: true, Shutdown: lifecycle.Shutdown{DrainTime: lifecycle.DefaultDrainTime},
 		Auth: config.AuthNone, JWT: auth.Options{Leeway: 30 * time.Second, RoleClaim: "role", CustomerClaim: "customer_id"},
@@ -78,7 +78,7 @@ func TestEveryVariableIsRead(t *testing.T) {
 	got := read(t, set...)
 	want := config.Config{
 		Addr: ":0", AdminAddr: "127.0.0.1:9090", Store: config.DynamoDB, Table: dynamo.Options{Table: "orders", Shards: 64, Currency: "JPY", Reservations: setting.OrDefaults(commerce.ReservationLimits{})},
-		CursorKey: []byte("sixteen letters!"), Origins: []string{"https://a.example", "http://localhost:3000"}, Hosts: []string{"a.example", "B:8080"}, Proxies: httpheader.Proxies{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.0.2.1/32")}, LogLevel: slog.LevelDebug, LogFormat: logging.Text, AccessLog: true, Traces: true,
+		CursorKey: []byte("sixteen letters!"), Origins: []string{"https://a.example", "http://localhost:3000"}, Hosts: []string{"a.example", "B:8080"}, Proxies: httpheader.Proxies{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.0.2.1/32")}, LogLevel: slog.LevelDebug, LogFormat: telemetry.LogText, AccessLog: true, Traces: true,
 		Limits: setting.OrDefaults(document.Limits{}), Rates: rate.DefaultOptions(), ServerLimits: setting.OrDefaults(server.Limits{}), PoolSizes: admission.New(admission.Sizes{}).Sizes(), ShareWeights: map[commerce.Role]int{commerce.RoleAdmin: 2, commerce.RoleService: 8}, GCTuning: gctuning.Options{GOGC: "50", GOMEMLIMIT: "1GiB"},
 		Shutdown:  lifecycle.Shutdown{Delay: 10 * time.Second, DrainTime: 20 * time.Second},
 		Documents: "trusted.json", TrustedOnly: true, Prices: "prices.json", Auth: config.AuthJWT, Anonymous: true,

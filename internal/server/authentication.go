@@ -13,7 +13,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/auth"
 	"github.com/ordergraph/ordergraph/internal/lifecycle"
-	"github.com/ordergraph/ordergraph/internal/observation"
+	"github.com/ordergraph/ordergraph/internal/telemetry"
 )
 
 // authentication authenticates requests by the bearer token in their Authorization header. If
@@ -46,7 +46,7 @@ func (h httpHandler) authenticate(r *http.Request) (*http.Request, *refusal) {
 	if refused != nil {
 		return nil, refused
 	}
-	observation.FromContext(r.Context()).SetPrincipal(identity.Principal)
+	telemetry.RequestFromContext(r.Context()).SetPrincipal(identity.Principal)
 	return r.WithContext(h.withIdentity(r.Context(), identity)), nil
 }
 

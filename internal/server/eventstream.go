@@ -9,7 +9,7 @@ import (
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/lifecycle"
-	"github.com/ordergraph/ordergraph/internal/observation"
+	"github.com/ordergraph/ordergraph/internal/telemetry"
 )
 
 // serveEventStream responds with the results of one operation as server-sent events. If the
@@ -17,7 +17,7 @@ import (
 // https://github.com/enisdenjo/graphql-sse/blob/master/PROTOCOL.md#distinct-connections-mode.
 func (h httpHandler) serveEventStream(w http.ResponseWriter, r *http.Request) {
 	var stream *graph.Subscription
-	observation.FromContext(r.Context()).SetEventStream()
+	telemetry.RequestFromContext(r.Context()).SetEventStream()
 	r, result, refused := h.startOperation(w, r, &stream)
 	delayRefusal(r.Context(), nil, result)
 	if stream != nil {

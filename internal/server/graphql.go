@@ -18,7 +18,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/httpheader"
 	"github.com/ordergraph/ordergraph/internal/lifecycle"
-	"github.com/ordergraph/ordergraph/internal/observation"
+	"github.com/ordergraph/ordergraph/internal/telemetry"
 )
 
 // httpHandler serves GraphQL over HTTP (https://graphql.github.io/graphql-over-http/draft/).
@@ -141,7 +141,7 @@ func (h httpHandler) writeRefusal(w http.ResponseWriter, r *http.Request, refuse
 // logs the refusal.
 func (h httpHandler) recordRefusal(ctx context.Context, refused *refusal) {
 	h.shedding.record(ctx, refused)
-	observation.FromContext(ctx).Fail(refused.code, refused.pool)
+	telemetry.RequestFromContext(ctx).Fail(refused.code, refused.pool)
 }
 
 // mutationResponseDropped replaces the response to a mutation if admission.PoolResponses has no

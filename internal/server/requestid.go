@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/ordergraph/ordergraph/graph/errcode"
-	"github.com/ordergraph/ordergraph/internal/observation"
+	"github.com/ordergraph/ordergraph/internal/telemetry"
 )
 
 // requestIDHeader is the response header with the request ID. Log entries about the request contain
@@ -67,12 +67,12 @@ func withRequestID(log *slog.Logger, next http.Handler) http.Handler {
 
 // withObservation is middleware that passes measurements of each request to o, such as the status
 // and duration. The ResponseWriter must be a statusWriter.
-func withObservation(o *observation.Observer, next http.Handler) http.Handler {
+func withObservation(o *telemetry.Observer, next http.Handler) http.Handler {
 	if o == nil {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, request := o.Begin(r.Context(), requestID(r.Context()), observation.TransportHTTP, r.Method, r.URL.Path, r.Header)
+		ctx, request := o.Begin(r.Context(), requestID(r.Context()), telemetry.TransportHTTP, r.Method, r.URL.Path, r.Header)
 		r = r.WithContext(ctx)
 		if request == nil {
 			next.ServeHTTP(w, r)

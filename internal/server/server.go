@@ -41,8 +41,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/graphiql"
 	"github.com/ordergraph/ordergraph/internal/httpheader"
 	"github.com/ordergraph/ordergraph/internal/lifecycle"
-	"github.com/ordergraph/ordergraph/internal/observation"
 	"github.com/ordergraph/ordergraph/internal/setting"
+	"github.com/ordergraph/ordergraph/internal/telemetry"
 )
 
 // Options are the options of a server.
@@ -80,7 +80,7 @@ type Options struct {
 	// Log is the server's logger.
 	Log *slog.Logger
 	// Telemetry contains the receivers of metrics, traces and access log entries.
-	Telemetry observation.Telemetry
+	Telemetry telemetry.Receivers
 }
 
 // Limits contains the maximum sizes and durations of a request or connection. If a field is zero,
@@ -138,7 +138,7 @@ func New(opts Options) (http.Handler, error) {
 		opts.Admission = admission.New(admission.Sizes{})
 	}
 	opts.Graph.Admission = opts.Admission
-	observed := observation.New(opts.Telemetry)
+	observed := telemetry.NewObserver(opts.Telemetry)
 	if observed != nil {
 		opts.Graph.Observer = observed
 	}
@@ -232,7 +232,7 @@ func withAllowedHosts(allowed httpheader.AllowedHosts, next http.Handler) http.H
 			w.Header()["X-Content-Type-Options"] = nosniff
 			w.Header()["Cache-Control"] = noStore
 			refused := newRefusal(http.StatusMisdirectedRequest, errcode.HostNotAllowed, "the server has no authentication and does not accept this Host header: use localhost, an IP address, or a host name in ORDERGRAPH_ALLOWED_HOSTS")
-			observation.FromContext(r.Context()).Fail(refused.code, refused.pool)
+			telemetry.RequestFromContext(r.Context()).Fail(refused.code, refused.pool)
 			refused.write(w, typeJSON)
 			return
 		}

@@ -1,14 +1,14 @@
 package server_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -19,49 +19,47 @@ import (
 	"github.com/ordergraph/ordergraph/embedded"
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/graph/document"
-	"github.com/ordergraph/ordergraph/graph/observe"
 	"github.com/ordergraph/ordergraph/internal/admission"
-	"github.com/ordergraph/ordergraph/internal/logging"
-	"github.com/ordergraph/ordergraph/internal/observation"
 	"github.com/ordergraph/ordergraph/internal/server"
+	"github.com/ordergraph/ordergraph/internal/telemetry"
 	"github.com/ordergraph/ordergraph/internal/test/authtest"
 	"github.com/ordergraph/ordergraph/internal/test/storetest"
 	"github.com/ordergraph/ordergraph/internal/test/tracetest"
-	"github.com/ordergraph/ordergraph/internal/tracing"
 )
 
-// metrics is an observation.Metrics that records its calls.
-type metrics struct {
-	mu         sync.Mutex
-	operations []string
-	statuses   []int
+// receivers contains the access log and the metrics of one server.
+type receivers struct {
+	metrics *telemetry.Metrics
+	access  journal
 }
 
-func (m *metrics) ObserveOperation(_ context.Context, o observe.Operation) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.operations = append(m.operations, fmt.Sprint(o.Name, " ", o.Type, " ", o.Code()))
+func (m *receivers) open() telemetry.Receivers {
+	m.metrics = telemetry.NewMetrics()
+	return telemetry.Receivers{Metrics: m.metrics, AccessLog: telemetry.NewAccessLog(slog.New(telemetry.NewLogHandler(&m.access, telemetry.LogJSON, slog.LevelInfo)), []byte("a key"), time.Now)}
 }
 
-func (m *metrics) ObserveResponse(status int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.statuses = append(m.statuses, status)
-}
-
-// telemetry contains the access log and the metrics of one server.
-type telemetry struct {
-	metrics
-	access journal
-}
-
-func (m *telemetry) options() observation.Telemetry {
-	return observation.Telemetry{Metrics: &m.metrics, AccessLog: logging.NewAccessLog(slog.New(logging.NewHandler(&m.access, logging.JSON, slog.LevelInfo)), []byte("a key"), time.Now)}
+// counted returns the operations and the responses that the metrics contain, each as often as it
+// was counted: the name, type and code of an operation, or the status of a response.
+func (m *receivers) counted() (operations, statuses []string) {
+	page := ask(m.metrics.Handler(), http.MethodGet, "/metrics", "").Body.String()
+	for _, c := range regexp.MustCompile(`(?m)^ordergraph_(?:operations_total\{code="(\w+)",operation="(\w+)",type="(\w+)"\}|http_responses_total\{status="(\w+)"\}) (\d+)$`).FindAllStringSubmatch(page, -1) {
+		n, _ := strconv.Atoi(c[5])
+		for range n {
+			if c[4] != "" {
+				statuses = append(statuses, c[4])
+			} else {
+				operations = append(operations, c[2]+" "+c[3]+" "+c[1])
+			}
+		}
+	}
+	slices.Sort(operations)
+	slices.Sort(statuses)
+	return operations, statuses
 }
 
 // lines waits until the access log has n entries, and returns the given attributes of each entry.
 // It must wait, because the server writes an entry after the client has received the response.
-func (m *telemetry) lines(t testing.TB, n int, names ...string) []string {
+func (m *receivers) lines(t testing.TB, n int, names ...string) []string {
 	t.Helper()
 	deadline := time.Now().Add(testTimeout)
 	for len(m.access.entries(t)) < n {
@@ -86,8 +84,8 @@ func (m *telemetry) lines(t testing.TB, n int, names ...string) []string {
 // Every HTTP request is logged in one entry of the access log and counted once, even if the server
 // refuses it.
 func TestAccessLog(t *testing.T) {
-	m := &telemetry{}
-	g := newAuthenticatedServer(t, sampleThrough(t, forward), server.Options{Telemetry: m.options(), Graph: graph.Options{
+	m := &receivers{}
+	g := newAuthenticatedServer(t, sampleThrough(t, forward), server.Options{Telemetry: m.open(), Graph: graph.Options{
 		Documents: []document.TrustedDocument{{ID: "d1", Text: `query Alice { customer(id: "cust_01") { name } }`}},
 	}})
 	staff := g.token(t, authtest.Object{"role": "STAFF"})
@@ -123,13 +121,15 @@ func TestAccessLog(t *testing.T) {
 	if lines := m.lines(t, len(want), "operation", "type", "code", "status", "role", "requests", "readUnits", "writeUnits"); !slices.Equal(lines, want) {
 		t.Errorf("the access log has\n%s\nwant\n%s", strings.Join(lines, "\n"), strings.Join(want, "\n"))
 	}
-	for i, counted := range m.operations {
-		if !strings.HasPrefix(want[i], counted+" ") || !strings.Contains(want[i], fmt.Sprintf(" %d ", m.statuses[i])) {
-			t.Errorf("the request with the entry %s is counted as %s with status %d", want[i], counted, m.statuses[i])
-		}
+	var wantOperations, wantStatuses []string
+	for _, line := range want {
+		fields := strings.Fields(line)
+		wantOperations, wantStatuses = append(wantOperations, strings.Join(fields[:3], " ")), append(wantStatuses, fields[3])
 	}
-	if len(m.operations) != len(want) || len(m.statuses) != len(want) {
-		t.Errorf("%d requests are counted as %d operations and %d responses", len(want), len(m.operations), len(m.statuses))
+	slices.Sort(wantOperations)
+	slices.Sort(wantStatuses)
+	if operations, statuses := m.counted(); !slices.Equal(operations, wantOperations) || !slices.Equal(statuses, wantStatuses) {
+		t.Errorf("the requests are counted as %q with the statuses %q, want %q with %q", operations, statuses, wantOperations, wantStatuses)
 	}
 	m.access.mu.Lock()
 	defer m.access.mu.Unlock()
@@ -143,9 +143,9 @@ func TestAccessLog(t *testing.T) {
 // The access log contains requests that a pool refuses, requests for other hosts, and requests
 // whose handler panics.
 func TestAccessLogOfFailedRequests(t *testing.T) {
-	m := &telemetry{}
+	m := &receivers{}
 	pools := admission.New(admission.Sizes{admission.PoolRequests: 1})
-	h, j := newHandler(t, sampleThrough(t, panicking("a secret")), slog.LevelInfo, server.Options{Telemetry: m.options(), Admission: pools})
+	h, j := newHandler(t, sampleThrough(t, panicking("a secret")), slog.LevelInfo, server.Options{Telemetry: m.open(), Admission: pools})
 	if full := pools[admission.PoolRequests].TryAcquire(admission.Caller{}, 1); full != nil {
 		t.Fatal(full)
 	}
@@ -165,8 +165,8 @@ func TestAccessLogOfFailedRequests(t *testing.T) {
 // The access log contains one entry for each operation of a WebSocket or an event stream, written
 // when the operation ends. Each event is counted.
 func TestAccessLogOfSubscriptions(t *testing.T) {
-	m := &telemetry{}
-	l := newLive(t, server.Options{Telemetry: m.options()})
+	m := &receivers{}
+	l := newLive(t, server.Options{Telemetry: m.open()})
 	order := l.place()
 	subscription := fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { event { type } order { id } } }`, order, l.last(order))
 	w := l.open()
@@ -194,10 +194,8 @@ func TestAccessLogOfSubscriptions(t *testing.T) {
 	if !slices.Equal(lines, want) {
 		t.Errorf("the access log has\n%s\nwant\n%s", strings.Join(lines, "\n"), strings.Join(want, "\n"))
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if n := len(m.operations); n != 8 { // a query, three starts and four events
-		t.Errorf("%d operations are counted: %v", n, m.operations)
+	if operations, _ := m.counted(); len(operations) != 8 { // a query, three starts and four events
+		t.Errorf("%d operations are counted: %v", len(operations), operations)
 	}
 }
 
@@ -205,7 +203,7 @@ func TestAccessLogOfSubscriptions(t *testing.T) {
 func TestTelemetryKeepsTheFastPath(t *testing.T) {
 	c := tracetest.New(t)
 	c.Configure(t)
-	tracer, err := tracing.New(t.Context(), "test", slog.New(slog.DiscardHandler))
+	tracer, err := telemetry.NewTracer(t.Context(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,11 +219,11 @@ func TestTelemetryKeepsTheFastPath(t *testing.T) {
 			return next.Do(r)
 		})
 	})
-	store := storetest.NewTable(t, db, dynamo.Options{Observer: tracer.RequestObserver("ordergraph")})
+	store := storetest.NewTable(t, db, dynamo.Options{Observer: telemetry.Receivers{Tracer: tracer}.RequestObserver("ordergraph")})
 	dataset, _ := storetest.SampleDataset(t)
 	storetest.LoadDataset(t, store, dataset)
-	m := &telemetry{}
-	options := m.options()
+	m := &receivers{}
+	options := m.open()
 	options.Tracer = tracer
 	h, _ := newHandler(t, store, slog.LevelInfo, server.Options{Telemetry: options})
 	fast.Store(0)
@@ -247,12 +245,12 @@ func TestTelemetryKeepsTheFastPath(t *testing.T) {
 func TestTracesOfSubscriptions(t *testing.T) {
 	c := tracetest.New(t)
 	c.Configure(t)
-	tracer, err := tracing.New(t.Context(), "test", slog.New(slog.DiscardHandler))
+	tracer, err := telemetry.NewTracer(t.Context(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &telemetry{}
-	options := m.options()
+	m := &receivers{}
+	options := m.open()
 	options.Tracer = tracer
 	l := newLive(t, server.Options{Telemetry: options})
 	order := l.place()

@@ -23,7 +23,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/auth"
 	"github.com/ordergraph/ordergraph/internal/httpheader"
 	"github.com/ordergraph/ordergraph/internal/lifecycle"
-	"github.com/ordergraph/ordergraph/internal/observation"
+	"github.com/ordergraph/ordergraph/internal/telemetry"
 )
 
 // subprotocol is the only WebSocket subprotocol that the server supports
@@ -79,7 +79,7 @@ type webSocketHandler struct {
 	// WebSocket.
 	originAllowed func(*http.Request) bool
 	log           *slog.Logger
-	observer      *observation.Observer
+	observer      *telemetry.Observer
 	// initHeaders contains the names of the headers that connection_init can contain:
 	// initPayloadHeaders and the headers of the trace context.
 	initHeaders []string
@@ -214,7 +214,7 @@ type socketOperation struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	// observed records the operation for telemetry. It is nil if telemetry is off.
-	observed *observation.Request
+	observed *telemetry.Request
 }
 
 // serve reads messages until the socket is closed. Then it releases the resources of the socket.
@@ -513,7 +513,7 @@ func (s *socket) subscribe(m clientMessage) bool {
 	}
 	o, parent := &socketOperation{id: m.ID, payload: m.Payload}, s.operationContext
 	if s.handler.observer != nil {
-		parent, o.observed = s.handler.observer.Begin(parent, requestID(parent), observation.TransportWebSocket, "", "", s.traceContext)
+		parent, o.observed = s.handler.observer.Begin(parent, requestID(parent), telemetry.TransportWebSocket, "", "", s.traceContext)
 		if identity, ok := parent.Value(identityKey{}).(auth.Identity); ok {
 			o.observed.SetPrincipal(identity.Principal)
 		}

@@ -1,158 +1,117 @@
 package telemetry
 
 import (
-	"fmt"
-	"strings"
+	"cmp"
+	"context"
+	"net/http"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/graph/document"
+	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/graph/observe"
+	"github.com/ordergraph/ordergraph/internal/version"
 )
 
-// Types of Prometheus metrics.
-const (
-	kindCounter   = "counter"
-	kindGauge     = "gauge"
-	kindHistogram = "histogram"
-)
+// Metrics contains the metrics of a server. It is safe for concurrent use.
+//
+// All label values are declared in advance or belong to trusted documents. Clients therefore cannot
+// create an unlimited number of time series.
+type Metrics struct {
+	registry *prometheus.Registry
+	requests *requestVectors
 
-// metric declares a metric. The exported metric and its row in docs/metrics.md derive from this
-// declaration.
-type metric struct {
-	name, kind string
-	labels     []string
-	// meaning describes the metric in Markdown.
-	meaning string
-	// buckets are the upper bounds of a histogram's buckets.
-	buckets []float64
+	throttles, retries                       *prometheus.CounterVec
+	operations, graphQLErrors, httpResponses *prometheus.CounterVec
+	operationDuration                        *prometheus.HistogramVec
+	// batches maps each access pattern to its histogram of batch sizes. The map does not change after
+	// its creation.
+	batches map[string]prometheus.Observer
+	ready   atomic.Bool
+
+	codes, patterns, throttlingReasons, retryCauses declaredValues
 }
 
-// section is a group of metrics in docs/metrics.md.
-type section struct {
-	title   string
-	metrics []metricID
-}
+// declaredValues is the set of allowed values of a label.
+type declaredValues map[string]struct{}
 
-// metricID identifies a declared metric.
-type metricID int
-
-const (
-	metricOperations metricID = iota
-	metricOperationDuration
-	metricGraphQLErrors
-	metricHTTPResponses
-	metricDynamoDBRequests
-	metricDynamoDBRequestDuration
-	metricCapacityUnits
-	metricThrottles
-	metricRetries
-	metricFastPath
-	metricBreakerState
-	metricBreakerRejections
-	metricRetryBudgetExhausted
-	metricClockDifference
-	metricLoaderBatchSize
-	metricPoolSize
-	metricPoolUsed
-	metricPoolWaiting
-	metricPoolRefusals
-	metricSubscriptions
-	metricStreamLag
-	metricSubscriptionCatchUps
-	metricSubscriptionEvents
-	metricIdempotentReplays
-	metricTransactionConflicts
-	metricReady
-	metricBuildInfo
-	metricCount
-)
-
-// durationBuckets returns the upper bounds in seconds of the buckets of all duration histograms.
-func durationBuckets() []float64 {
-	return []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
-}
-
-// sections returns the sections of docs/metrics.md. Each metric belongs to one section.
-func sections() []section {
-	return []section{
-		{"GraphQL", []metricID{metricOperations, metricOperationDuration, metricGraphQLErrors, metricHTTPResponses}},
-		{"DynamoDB", []metricID{metricDynamoDBRequests, metricDynamoDBRequestDuration, metricCapacityUnits, metricThrottles, metricRetries, metricFastPath, metricBreakerState, metricBreakerRejections, metricRetryBudgetExhausted, metricClockDifference}},
-		{"Server", []metricID{metricLoaderBatchSize, metricPoolSize, metricPoolUsed, metricPoolWaiting, metricPoolRefusals, metricIdempotentReplays, metricTransactionConflicts, metricReady, metricBuildInfo}},
-		{"Subscriptions", []metricID{metricSubscriptions, metricStreamLag, metricSubscriptionCatchUps, metricSubscriptionEvents}},
+func newDeclaredValues(all ...string) declaredValues {
+	v := declaredValues{}
+	for _, value := range all {
+		v[value] = struct{}{}
 	}
+	return v
 }
 
-// declarations returns the declarations of all metrics.
-func declarations() [metricCount]metric {
-	return [metricCount]metric{
-		metricOperations:              {"ordergraph_operations_total", kindCounter, []string{"operation", "type", "code"}, "GraphQL operations; `operation` is the name of a trusted operation, or `other`; `code` is the first error code, or `OK`", nil},
-		metricOperationDuration:       {"ordergraph_operation_duration_seconds", kindHistogram, []string{"operation", "type"}, "execution time", durationBuckets()},
-		metricGraphQLErrors:           {"ordergraph_errors_total", kindCounter, []string{"code"}, "errors in responses", nil},
-		metricHTTPResponses:           {"ordergraph_http_responses_total", kindCounter, []string{"status"}, "responses of `/graphql`", nil},
-		metricDynamoDBRequests:        {"ordergraph_dynamodb_requests_total", kindCounter, []string{"pattern", "operation", "result"}, "requests, excluding retries; `result` is " + markdownList(results()), nil},
-		metricDynamoDBRequestDuration: {"ordergraph_dynamodb_request_duration_seconds", kindHistogram, []string{"pattern", "operation"}, "duration including retries", durationBuckets()},
-		metricCapacityUnits:           {"ordergraph_dynamodb_units_total", kindCounter, []string{"pattern", "unit"}, "consumed capacity units (`read`, `write`)", nil},
-		metricThrottles:               {"ordergraph_dynamodb_throttles_total", kindCounter, []string{"pattern", "reason"}, "attempts that DynamoDB throttled; `reason` is DynamoDB's reason", nil},
-		metricRetries:                 {"ordergraph_dynamodb_retries_total", kindCounter, []string{"pattern", "cause"}, "retries; `cause` is " + markdownList(retryCauses()), nil},
-		metricFastPath:                {"ordergraph_dynamodb_fast_path_total", kindCounter, []string{"outcome"}, "requests sent without the AWS SDK (`fast`) or with the AWS SDK (`fallback`)", nil},
-		metricBreakerState:            {"ordergraph_dynamodb_breaker_state", kindGauge, nil, "state of the circuit breaker: 0 is closed, 1 is half-open, 2 is open", nil},
-		metricBreakerRejections:       {"ordergraph_dynamodb_breaker_rejections_total", kindCounter, nil, "attempts rejected by the circuit breaker", nil},
-		metricRetryBudgetExhausted:    {"ordergraph_dynamodb_retry_budget_exhausted_total", kindCounter, nil, "requests that failed because the retry budget was exhausted", nil},
-		metricClockDifference:         {"ordergraph_clock_difference_seconds", kindGauge, nil, "server's time minus DynamoDB's time; 0 if the difference is at most 5 seconds", nil},
-		metricLoaderBatchSize:         {"ordergraph_loader_batch_size", kindHistogram, []string{"pattern"}, "keys per batch", []float64{1, 2, 5, 10, 25, 50, 100, 250}},
-		metricPoolSize:                {"ordergraph_pool_size", kindGauge, []string{"pool"}, "capacity of a [pool](limits.md#shares)", nil},
-		metricPoolUsed:                {"ordergraph_pool_used", kindGauge, []string{"pool"}, "used capacity", nil},
-		metricPoolWaiting:             {"ordergraph_pool_waiting", kindGauge, []string{"pool"}, "waiting callers", nil},
-		metricPoolRefusals:            {"ordergraph_pool_refusals_total", kindCounter, []string{"pool", "reason"}, "requests refused because the pool is full (`full`) or the caller's share is used up (`share`)", nil},
-		metricSubscriptions:           {"ordergraph_subscriptions", kindGauge, nil, "open subscriptions", nil},
-		metricStreamLag:               {"ordergraph_stream_lag_seconds", kindGauge, nil, "age of the last record from DynamoDB Streams when the server read it; 0 if the last read returned no records", nil},
-		metricSubscriptionCatchUps:    {"ordergraph_subscription_catch_ups_total", kindCounter, nil, "reads of missed events", nil},
-		metricSubscriptionEvents:      {"ordergraph_subscription_events_total", kindCounter, nil, "delivered events", nil},
-		metricIdempotentReplays:       {"ordergraph_idempotent_replays_total", kindCounter, nil, "repeated mutations that returned the result stored for their `idempotencyKey`", nil},
-		metricTransactionConflicts:    {"ordergraph_conflicts_total", kindCounter, []string{"pattern"}, "transactions repeated because a record had changed after it was read", nil},
-		metricReady:                   {"ordergraph_ready", kindGauge, nil, "1 if ready, otherwise 0", nil},
-		metricBuildInfo:               {"ordergraph_build_info", kindGauge, []string{"version", "commit", "goversion"}, "always 1", nil},
+// valueOrOther returns the value, or "other" if it is not declared.
+func (v declaredValues) valueOrOther(value string) string {
+	if _, ok := v[value]; ok {
+		return value
 	}
+	return otherLabel
 }
 
-// markdownList formats label values as a list in Markdown.
-func markdownList(values []string) string { return "`" + strings.Join(values, "`, `") + "`" }
-
-// Markdown returns the tables of docs/metrics.md.
-func Markdown() string {
-	var text strings.Builder
+// NewMetrics returns Metrics with their own registry.
+func NewMetrics() *Metrics {
 	all := declarations()
-	for _, s := range sections() {
-		fmt.Fprintf(&text, "\n## %s\n\n| metric | type | labels | meaning |\n|---|---|---|---|\n", s.title)
-		for _, id := range s.metrics {
-			m := all[id]
-			labels := ""
-			if len(m.labels) > 0 {
-				labels = markdownList(m.labels)
-			}
-			fmt.Fprintf(&text, "| `%s` | %s | %s | %s |\n", m.name, m.kind, labels, m.meaning)
-		}
+	m := &Metrics{
+		registry: prometheus.NewRegistry(), requests: newRequestVectors(all),
+		throttles: all[metricThrottles].counter(), retries: all[metricRetries].counter(),
+		operations: all[metricOperations].counter(), graphQLErrors: all[metricGraphQLErrors].counter(), httpResponses: all[metricHTTPResponses].counter(),
+		operationDuration: all[metricOperationDuration].histogram(), batches: map[string]prometheus.Observer{},
+		codes: newDeclaredValues(slices.Concat([]string{observe.OK}, errcode.All(), document.AllLimitCodes())...), patterns: newDeclaredValues(patternIDs()...),
+		throttlingReasons: newDeclaredValues(throttlingReasons()...), retryCauses: newDeclaredValues(retryCauses()...),
 	}
-	return text.String() + "\n"
+	sizes, build, built := all[metricLoaderBatchSize].histogram(), all[metricBuildInfo].gauge(), version.Get()
+	for _, p := range model.AccessPatterns() {
+		m.batches[p.ID] = sizes.WithLabelValues(p.ID)
+	}
+	build.WithLabelValues(cmp.Or(built.Version, "unknown"), cmp.Or(built.Commit, "unknown"), runtime.Version()).Set(1)
+	m.registry.MustRegister(m.requests.requests, m.requests.units, m.requests.duration, m.throttles, m.retries,
+		m.operations, m.graphQLErrors, m.httpResponses, m.operationDuration, sizes, build,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
 }
 
-// help returns the meaning without Markdown.
-func (m metric) help() string {
-	plain := strings.NewReplacer("`", "", "[", "", "](limits.md#shares)", "").Replace(m.meaning)
-	return strings.ToUpper(plain[:1]) + plain[1:] + "."
+// Handler returns the HTTP handler of the metrics page. The page supports the OpenMetrics format,
+// in which a duration can have a trace ID as its exemplar.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{EnableOpenMetrics: true, MaxRequestsInFlight: 4})
 }
 
-func (m metric) counter() *prometheus.CounterVec {
-	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: m.name, Help: m.help()}, m.labels)
+// ObserveOperation counts an operation and its errors, and records its duration. If the operation has
+// a trace span, ctx contains the span.
+func (m *Metrics) ObserveOperation(ctx context.Context, o observe.Operation) {
+	m.operations.WithLabelValues(o.Name, o.Type, m.codes.valueOrOther(o.Code())).Inc()
+	observeDuration(ctx, m.operationDuration.WithLabelValues(o.Name, o.Type), o.Duration)
+	for _, code := range o.Codes {
+		m.graphQLErrors.WithLabelValues(m.codes.valueOrOther(code)).Inc()
+	}
 }
 
-func (m metric) gauge() *prometheus.GaugeVec {
-	return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: m.name, Help: m.help()}, m.labels)
+// ObserveResponse counts an HTTP response of the GraphQL endpoint.
+func (m *Metrics) ObserveResponse(status int) {
+	label := otherLabel
+	if http.StatusText(status) != "" {
+		label = strconv.Itoa(status)
+	}
+	m.httpResponses.WithLabelValues(label).Inc()
 }
 
-func (m metric) histogram() *prometheus.HistogramVec {
-	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: m.name, Help: m.help(), Buckets: m.buckets}, m.labels)
+// ObserveBatch records the number of keys that one batch of reads contains. pattern is the ID of
+// the access pattern.
+func (m *Metrics) ObserveBatch(pattern string, keys int) {
+	if sizes := m.batches[pattern]; sizes != nil {
+		sizes.Observe(float64(keys))
+	}
 }
 
-// desc returns the Prometheus description of a metric that sourceCollector exports.
-func (m metric) desc() *prometheus.Desc {
-	return prometheus.NewDesc(m.name, m.help(), m.labels, nil)
-}
+// SetReady records the result of a readiness check.
+func (m *Metrics) SetReady(ready bool) { m.ready.Store(ready) }

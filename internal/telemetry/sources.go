@@ -17,17 +17,17 @@ type Sources struct {
 }
 
 // Watch exports the state of the sources as metrics. It must be called only once.
-func (t *Telemetry) Watch(s Sources) { t.registry.MustRegister(newSourceCollector(t, s)) }
+func (m *Metrics) Watch(s Sources) { m.registry.MustRegister(newSourceCollector(m, s)) }
 
 // sourceCollector exports the state of the Sources whenever Prometheus scrapes the server.
 type sourceCollector struct {
 	Sources
-	telemetry *Telemetry
-	descs     [metricCount]*prometheus.Desc
+	metrics *Metrics
+	descs   [metricCount]*prometheus.Desc
 }
 
-func newSourceCollector(t *Telemetry, s Sources) *sourceCollector {
-	c := &sourceCollector{Sources: s, telemetry: t}
+func newSourceCollector(m *Metrics, s Sources) *sourceCollector {
+	c := &sourceCollector{Sources: s, metrics: m}
 	for _, id := range []metricID{
 		metricFastPath, metricBreakerState, metricBreakerRejections, metricRetryBudgetExhausted, metricClockDifference, metricPoolSize, metricPoolUsed, metricPoolWaiting,
 		metricPoolRefusals, metricSubscriptions, metricStreamLag, metricSubscriptionCatchUps, metricSubscriptionEvents, metricIdempotentReplays, metricTransactionConflicts, metricReady,
@@ -84,7 +84,7 @@ func (c *sourceCollector) Collect(to chan<- prometheus.Metric) {
 	count(metricRetryBudgetExhausted, float64(attempts.BudgetExhausted))
 
 	isReady := 0.0
-	if c.telemetry.ready.Load() {
+	if c.metrics.ready.Load() {
 		isReady = 1
 	}
 	set(metricReady, isReady)

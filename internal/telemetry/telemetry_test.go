@@ -23,6 +23,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/dynamo/trace"
 	"github.com/ordergraph/ordergraph/embedded"
+	"github.com/ordergraph/ordergraph/graph/observe"
 	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/telemetry"
 	"github.com/ordergraph/ordergraph/internal/test/golden"
@@ -33,7 +34,7 @@ func TestGoldenMetricsDocs(t *testing.T) {
 }
 
 // scrape returns the metrics page. The Accept header selects the format.
-func scrape(t *testing.T, m *telemetry.Telemetry, accept string) string {
+func scrape(t *testing.T, m *telemetry.Metrics, accept string) string {
 	t.Helper()
 	r := httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody)
 	r.Header.Set("Accept", accept)
@@ -46,13 +47,13 @@ func scrape(t *testing.T, m *telemetry.Telemetry, accept string) string {
 	return string(body)
 }
 
-// observed returns a Telemetry in which every metric has at least one sample.
-func observed(t *testing.T) *telemetry.Telemetry {
+// observed returns Metrics in which every metric has at least one sample.
+func observed(t *testing.T) *telemetry.Metrics {
 	t.Helper()
-	m := telemetry.New(telemetry.Options{Version: "1.2.3", Commit: "abc", Codes: []string{"TIMED_OUT"}})
+	m := telemetry.NewMetrics()
 	engine := embedded.New()
 	t.Cleanup(func() { _ = engine.Close() })
-	store, err := dynamo.New(engine.Client(), dynamo.Options{Table: "orders", Observer: m, Attempts: attempt.GuardOptions{Breaker: true}})
+	store, err := dynamo.New(engine.Client(), dynamo.Options{Table: "orders", Observer: telemetry.Receivers{Metrics: m}.RequestObserver("orders"), Attempts: attempt.GuardOptions{Breaker: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,10 +61,8 @@ func observed(t *testing.T) *telemetry.Telemetry {
 	t.Cleanup(changes.Close)
 	m.Watch(telemetry.Sources{Store: store, Feed: changes, Pools: admission.New(admission.Sizes{})})
 	openBreaker(t, store.AttemptGuard(), 3)
-	m.TrustOperation("Checkout")
-	m.ObserveOperation(t.Context(), "Checkout", "mutation", "", time.Millisecond)
-	m.ObserveOperation(t.Context(), "made up", "made up", "made up", time.Millisecond)
-	m.ObserveError("TIMED_OUT")
+	m.ObserveOperation(t.Context(), observe.Operation{Name: "Checkout", Type: "mutation", Duration: time.Millisecond})
+	m.ObserveOperation(t.Context(), observe.Operation{Name: observe.UntrustedName, Type: observe.UnknownType, Codes: []string{"made up", "TIMED_OUT"}})
 	m.ObserveResponse(http.StatusOK)
 	m.ObserveResponse(999)
 	m.ObserveBatch("AP1", 3)
@@ -93,20 +92,23 @@ func openBreaker(t *testing.T, guard *attempt.Guard, rejections int) {
 }
 
 // attempts is an Observer that adds a throttled attempt and a retry to each request.
-type attempts struct{ *telemetry.Telemetry }
+type attempts struct {
+	trace.Observer
+	*telemetry.Metrics
+}
 
 func (a attempts) BeginRequest(ctx context.Context, t trace.Target) context.Context {
 	a.ObserveFailure(ctx, attempt.Failure{Cause: attempt.CauseThrottled, Reason: "TableReadKeyRangeThroughputExceeded"})
 	a.ObserveFailure(ctx, attempt.Failure{Cause: attempt.CauseThrottled, Reason: "made up"})
 	a.ObserveFailure(ctx, attempt.Failure{Cause: attempt.CauseConflict})
 	a.ObserveRetry(ctx, attempt.Failure{Cause: attempt.CauseThrottled})
-	return a.Telemetry.BeginRequest(ctx, t)
+	return a.Observer.BeginRequest(ctx, t)
 }
 
 // observeRequest records one request that ends with err.
-func observeRequest(t *testing.T, m *telemetry.Telemetry, target trace.Target, err error) {
+func observeRequest(t *testing.T, m *telemetry.Metrics, target trace.Target, err error) {
 	t.Helper()
-	ctx, timer := trace.StartTimer(t.Context(), attempts{m}, target)
+	ctx, timer := trace.StartTimer(t.Context(), attempts{telemetry.Receivers{Metrics: m}.RequestObserver("orders"), m}, target)
 	timer.Stop(ctx, trace.Request{Items: 1, ReadUnits: 0.5}, err)
 }
 
@@ -207,7 +209,7 @@ func TestResultsOfRequests(t *testing.T) {
 		{errors.New("unknown"), "error"},
 		{table.ErrReadBudgetExceeded, ""}, // the request was not sent
 	} {
-		m := telemetry.New(telemetry.Options{})
+		m := telemetry.NewMetrics()
 		observeRequest(t, m, trace.Target{Pattern: "WP1", Operation: "TransactWriteItems"}, c.err)
 		got := ""
 		if m := regexp.MustCompile(`requests_total\{.*result="(\w+)"\} 1`).FindStringSubmatch(scrape(t, m, "")); m != nil {
@@ -223,11 +225,11 @@ func TestResultsOfRequests(t *testing.T) {
 func TestExemplarsHaveTraceIDs(t *testing.T) {
 	const openMetrics = "application/openmetrics-text; version=1.0.0"
 	for _, sampled := range []bool{true, false} {
-		m := telemetry.New(telemetry.Options{})
+		m := telemetry.NewMetrics()
 		id := oteltrace.TraceID{1, 2, 3}
 		span := oteltrace.NewSpanContext(oteltrace.SpanContextConfig{TraceID: id, SpanID: oteltrace.SpanID{4}, TraceFlags: oteltrace.TraceFlags(0).WithSampled(sampled)})
 		ctx := oteltrace.ContextWithSpanContext(t.Context(), span)
-		ctx, timer := trace.StartTimer(ctx, m, trace.Target{Pattern: "AP1", Operation: "GetItem"})
+		ctx, timer := trace.StartTimer(ctx, telemetry.Receivers{Metrics: m}.RequestObserver("orders"), trace.Target{Pattern: "AP1", Operation: "GetItem"})
 		timer.Stop(ctx, trace.Request{}, nil)
 		if text := scrape(t, m, openMetrics); strings.Contains(text, `# {trace_id="`+id.String()+`"}`) != sampled {
 			t.Errorf("the request is sampled: %v, but the metrics are\n%s", sampled, text)

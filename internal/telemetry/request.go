@@ -1,7 +1,4 @@
-// Package observation measures each request and each GraphQL operation from the beginning to the
-// end. It passes the measurements to metrics, traces and the access log. Within the module, it
-// imports only commerce, graph/observe, internal/logging and internal/tracing.
-package observation
+package telemetry
 
 import (
 	"context"
@@ -10,39 +7,29 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/graph/observe"
-	"github.com/ordergraph/ordergraph/internal/logging"
-	"github.com/ordergraph/ordergraph/internal/tracing"
 )
 
-// Telemetry contains the receivers of measurements: metrics, traces and the access log. If a field
-// is nil, the receiver is turned off.
-type Telemetry struct {
-	Metrics   Metrics
-	Tracer    *tracing.Tracer
-	AccessLog *logging.AccessLog
+// Receivers are the receivers of measurements. If a field is nil, the receiver is turned off.
+type Receivers struct {
+	Metrics   *Metrics
+	Tracer    *Tracer
+	AccessLog *AccessLog
 }
 
-// Metrics counts operations and HTTP responses. It must be safe for concurrent use.
-type Metrics interface {
-	// ObserveOperation counts an operation. If the operation has a trace span, ctx contains the span.
-	ObserveOperation(ctx context.Context, o observe.Operation)
-	// ObserveResponse counts an HTTP response with the given status.
-	ObserveResponse(status int)
-}
+// Observer passes the measurements of requests and operations to its Receivers. It is safe for
+// concurrent use.
+type Observer struct{ Receivers }
 
-// Observer passes the measurements of requests and operations to the receivers in a Telemetry. It
-// is safe for concurrent use.
-type Observer struct{ telemetry Telemetry }
-
-// New returns an Observer for the receivers in t. If all fields of t are nil, New returns nil.
-func New(t Telemetry) *Observer {
-	if t == (Telemetry{}) {
+// NewObserver returns an Observer for the given receivers. If all of them are nil, NewObserver
+// returns nil.
+func NewObserver(r Receivers) *Observer {
+	if r == (Receivers{}) {
 		return nil
 	}
-	return &Observer{t}
+	return &Observer{r}
 }
 
-// The values of logging.Entry.Transport.
+// The values of AccessLogEntry.Transport.
 const (
 	TransportHTTP        = "http"
 	TransportEventStream = "event-stream"
@@ -58,11 +45,11 @@ type Request struct {
 	context.Context
 	observer  *Observer
 	start     time.Time
-	span      tracing.Span
-	transport tracing.RequestInfo
+	span      operationSpan
+	transport requestInfo
 	// counted reports whether the request has already been counted as an operation.
 	counted bool
-	entry   logging.Entry
+	entry   AccessLogEntry
 }
 
 // Value returns r itself if key is a requestKey. For any other key, it returns the value of the
@@ -74,8 +61,8 @@ func (r *Request) Value(key any) any {
 	return r.Context.Value(key)
 }
 
-// FromContext returns the Request in ctx. If the request is not observed, it returns nil.
-func FromContext(ctx context.Context) *Request {
+// RequestFromContext returns the Request in ctx. If the request is not observed, it returns nil.
+func RequestFromContext(ctx context.Context) *Request {
 	r, _ := ctx.Value(requestKey{}).(*Request)
 	return r
 }
@@ -86,12 +73,12 @@ func (o *Observer) Begin(ctx context.Context, requestID, transport, method, path
 	if o == nil {
 		return ctx, nil
 	}
-	ctx, span := o.telemetry.Tracer.Start(ctx, header)
+	ctx, span := o.Tracer.start(ctx, header)
 	if !o.Observes(ctx) {
 		return ctx, nil
 	}
-	r := &Request{Context: ctx, span: span, observer: o, start: time.Now(), entry: logging.Entry{Operation: observe.Operation{Name: observe.UntrustedName, Type: observe.UnknownType}, Transport: transport, RequestID: requestID}}
-	r.transport = tracing.RequestInfo{Protocol: transport, Method: method, Path: path}
+	r := &Request{Context: ctx, span: span, observer: o, start: time.Now(), entry: AccessLogEntry{Operation: observe.Operation{Name: observe.UntrustedName, Type: observe.UnknownType}, Transport: transport, RequestID: requestID}}
+	r.transport = requestInfo{Protocol: transport, Method: method, Path: path}
 	return r, r
 }
 
@@ -128,9 +115,7 @@ func (r *Request) Fail(code, pool string) {
 		return
 	}
 	// The executor has not counted the request as an operation.
-	failed := observe.RefusedOperation(code)
-	failed.Duration = time.Since(r.start)
-	r.observer.EndOperation(r, failed)
+	r.observer.EndOperation(r, observe.Operation{Name: observe.UntrustedName, Type: observe.UnknownType, Codes: []string{code}, Duration: time.Since(r.start)})
 }
 
 // End ends the observation of the request. status is the HTTP status of the response. For an
@@ -139,42 +124,42 @@ func (r *Request) End(status int) {
 	if r == nil {
 		return
 	}
-	if status != 0 && r.observer.telemetry.Metrics != nil {
-		r.observer.telemetry.Metrics.ObserveResponse(status)
+	if status != 0 && r.observer.Metrics != nil {
+		r.observer.Metrics.ObserveResponse(status)
 	}
 	r.transport.Status = status
-	r.span.End(&r.entry.Operation, r.transport)
-	if r.observer.telemetry.AccessLog != nil {
+	r.span.end(&r.entry.Operation, r.transport)
+	if r.observer.AccessLog != nil {
 		r.entry.Status, r.entry.Duration = status, time.Since(r.start)
-		r.observer.telemetry.AccessLog.Record(r, &r.entry)
+		r.observer.AccessLog.Record(r, &r.entry)
 	}
 }
 
 // Observes reports whether the operation with the context ctx is observed. It is observed if
 // metrics or the access log are on, or if its trace span is sampled.
 func (o *Observer) Observes(ctx context.Context) bool {
-	return o.telemetry.Metrics != nil || o.telemetry.AccessLog != nil || tracing.SpanFromContext(ctx).Sampled()
+	return o.Metrics != nil || o.AccessLog != nil || spanFromContext(ctx).sampled()
 }
 
 // BeginEvent starts a trace span for one event of a subscription. The executor executes the
 // operation of the subscription once for each event.
 func (o *Observer) BeginEvent(ctx context.Context) context.Context {
-	ctx, _ = o.telemetry.Tracer.StartEvent(ctx)
+	ctx, _ = o.Tracer.startEvent(ctx)
 	return ctx
 }
 
 // EndOperation records a finished operation. The trace span of a query or mutation ends later, in
 // End.
 func (o *Observer) EndOperation(ctx context.Context, finished observe.Operation) {
-	if o.telemetry.Metrics != nil {
-		o.telemetry.Metrics.ObserveOperation(ctx, finished)
+	if o.Metrics != nil {
+		o.Metrics.ObserveOperation(ctx, finished)
 	}
-	r := FromContext(ctx)
+	r := RequestFromContext(ctx)
 	if r == nil {
 		return
 	}
 	if finished.Event {
-		tracing.SpanFromContext(ctx).End(&finished, tracing.RequestInfo{Protocol: r.transport.Protocol})
+		spanFromContext(ctx).end(&finished, requestInfo{Protocol: r.transport.Protocol})
 		total := &r.entry
 		total.Events++
 		total.Requests += finished.Requests
@@ -188,7 +173,7 @@ func (o *Observer) EndOperation(ctx context.Context, finished observe.Operation)
 	r.entry.Operation, r.counted = finished, true
 	// The span of a subscription does not last until End, because a subscription can last for days.
 	if finished.Type == "subscription" && len(finished.Codes) == 0 {
-		r.span.End(&finished, r.transport)
+		r.span.end(&finished, r.transport)
 	}
 }
 
@@ -209,5 +194,5 @@ func (o *Observer) TraceHeaders() []string {
 	if o == nil {
 		return nil
 	}
-	return o.telemetry.Tracer.HeaderNames()
+	return o.Tracer.headerNames()
 }

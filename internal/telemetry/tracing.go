@@ -1,7 +1,4 @@
-// Package tracing exports traces with OpenTelemetry. The standard OTEL_* environment variables
-// configure the SDK. Spans contain no documents, variables, keys or records. Within the module, the
-// package imports only dynamo/trace, graph/errcode and graph/observe.
-package tracing
+package telemetry
 
 import (
 	"context"
@@ -26,6 +23,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/trace"
 	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/graph/observe"
+	"github.com/ordergraph/ordergraph/internal/version"
 )
 
 // instrumentation is the name of the OpenTelemetry instrumentation scope. It is also the default
@@ -48,15 +46,16 @@ type Tracer struct {
 	log        *slog.Logger
 }
 
-// New returns a Tracer. The OTEL_* environment variables configure it. If a variable is invalid,
-// New returns an error. New also sets OpenTelemetry's global error handler.
-func New(ctx context.Context, version string, log *slog.Logger) (*Tracer, error) {
+// NewTracer returns a Tracer. The OTEL_* environment variables configure it. If a variable is
+// invalid, NewTracer returns an error. It also sets OpenTelemetry's global error handler.
+func NewTracer(ctx context.Context, log *slog.Logger) (*Tracer, error) {
+	built := version.Get().Version
 	exporter, err := autoexport.NewSpanExporter(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("the exporter of traces cannot be created: correct the OTEL_* variables: %w", err)
 	}
 	described, err := resource.New(ctx, resource.WithTelemetrySDK(),
-		resource.WithAttributes(semconv.ServiceName(instrumentation), semconv.ServiceVersion(version)), resource.WithFromEnv())
+		resource.WithAttributes(semconv.ServiceName(instrumentation), semconv.ServiceVersion(built)), resource.WithFromEnv())
 	if err != nil {
 		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES is invalid: set it to name=value pairs with commas between them: %w", err)
 	}
@@ -64,7 +63,7 @@ func New(ctx context.Context, version string, log *slog.Logger) (*Tracer, error)
 	otel.SetErrorHandler(&failedExportLog{log: log, now: time.Now})
 	provider := sdk.NewTracerProvider(sdk.WithBatcher(exporter), sdk.WithResource(described))
 	return &Tracer{
-		provider: provider, tracer: provider.Tracer(instrumentation, otrace.WithInstrumentationVersion(version)),
+		provider: provider, tracer: provider.Tracer(instrumentation, otrace.WithInstrumentationVersion(built)),
 		propagator: autoprop.NewTextMapPropagator(), log: log,
 	}, nil
 }
@@ -124,9 +123,9 @@ func (f *failedExportLog) Handle(err error) {
 	f.last, f.count = f.now(), 0
 }
 
-// HeaderNames returns the names of the request headers that contain the trace context, such as
+// headerNames returns the names of the request headers that contain the trace context, such as
 // Traceparent.
-func (t *Tracer) HeaderNames() []string {
+func (t *Tracer) headerNames() []string {
 	if t == nil {
 		return nil
 	}
@@ -137,47 +136,48 @@ func (t *Tracer) HeaderNames() []string {
 	return names
 }
 
-// Span is the span of an operation. The zero Span does nothing.
-type Span struct{ span otrace.Span }
+// operationSpan is the span of an operation. The zero operationSpan does nothing.
+type operationSpan struct{ span otrace.Span }
 
-// SpanFromContext returns the span in ctx.
-func SpanFromContext(ctx context.Context) Span { return Span{otrace.SpanFromContext(ctx)} }
+// spanFromContext returns the span in ctx.
+func spanFromContext(ctx context.Context) operationSpan {
+	return operationSpan{otrace.SpanFromContext(ctx)}
+}
 
-// Start starts the span of an operation. If header contains the trace context of a client's span,
-// the new span is a child of that span. Start ignores a span in ctx. The returned context contains
+// start starts the span of an operation. If header contains the trace context of a client's span,
+// the new span is a child of that span. It ignores a span in ctx. The returned context contains
 // the new span.
-func (t *Tracer) Start(ctx context.Context, header http.Header) (context.Context, Span) {
+func (t *Tracer) start(ctx context.Context, header http.Header) (context.Context, operationSpan) {
 	if t == nil {
-		return ctx, Span{}
+		return ctx, operationSpan{}
 	}
 	ctx = otrace.ContextWithSpanContext(ctx, otrace.SpanContext{})
-	return t.start(t.propagator.Extract(ctx, propagation.HeaderCarrier(header)))
+	return t.startSpan(t.propagator.Extract(ctx, propagation.HeaderCarrier(header)))
 }
 
-// StartEvent starts the span of an operation for one event of a subscription. The span begins a new
+// startEvent starts the span of an operation for one event of a subscription. The span begins a new
 // trace, and links to the span in ctx.
-func (t *Tracer) StartEvent(ctx context.Context) (context.Context, Span) {
+func (t *Tracer) startEvent(ctx context.Context) (context.Context, operationSpan) {
 	if t == nil {
-		return ctx, Span{}
+		return ctx, operationSpan{}
 	}
-	return t.start(ctx, otrace.WithNewRoot(), otrace.WithLinks(otrace.LinkFromContext(ctx)))
+	return t.startSpan(ctx, otrace.WithNewRoot(), otrace.WithLinks(otrace.LinkFromContext(ctx)))
 }
 
-// start starts the span of an operation. The span's final name and attributes are set later, by
-// Span.End.
-func (t *Tracer) start(ctx context.Context, opts ...otrace.SpanStartOption) (context.Context, Span) {
+// startSpan starts the span of an operation. Its final name and attributes are set later, by end.
+func (t *Tracer) startSpan(ctx context.Context, opts ...otrace.SpanStartOption) (context.Context, operationSpan) {
 	ctx, span := t.tracer.Start(ctx, "operation", append(opts, otrace.WithSpanKind(otrace.SpanKindServer))...)
 	if span.IsRecording() {
 		ctx = new(trace.Trace).NewContext(ctx) // numbers the operation's DynamoDB round trips
 	}
-	return ctx, Span{span}
+	return ctx, operationSpan{span}
 }
 
-// Sampled reports whether the span is recorded and exported.
-func (s Span) Sampled() bool { return s.span != nil && s.span.IsRecording() }
+// sampled reports whether the span is recorded and exported.
+func (s operationSpan) sampled() bool { return s.span != nil && s.span.IsRecording() }
 
-// RequestInfo describes the request of an operation.
-type RequestInfo struct {
+// requestInfo describes the request of an operation.
+type requestInfo struct {
 	// Protocol is http or websocket.
 	Protocol string
 	// Method is the HTTP method. Path is the path of the URL. Both are empty for an operation of a
@@ -194,13 +194,13 @@ var knownHTTPMethods = map[string]bool{
 	http.MethodDelete: true, http.MethodOptions: true, http.MethodConnect: true, http.MethodTrace: true,
 }
 
-// End ends the span and sets its name and attributes. Only the first call has an effect.
-func (s Span) End(o *observe.Operation, t RequestInfo) {
+// end ends the span and sets its name and attributes. Only the first call has an effect.
+func (s operationSpan) end(o *observe.Operation, t requestInfo) {
 	if s.span == nil {
 		return
 	}
 	defer s.span.End()
-	if !s.Sampled() {
+	if !s.sampled() {
 		return
 	}
 	name := ""
@@ -239,41 +239,22 @@ func (s Span) End(o *observe.Operation, t RequestInfo) {
 	s.span.SetAttributes(attributes...)
 }
 
-// RequestObserver returns an Observer that starts a span for each DynamoDB request to the table. If
-// the span of an operation is not sampled, the Observer ignores the operation's requests.
-func (t *Tracer) RequestObserver(table string) trace.Observer {
-	if t == nil {
-		return nil
-	}
-	return &requestObserver{t.tracer, table}
-}
-
-// requestObserver is an Observer that starts a span for each DynamoDB request to a table.
-type requestObserver struct {
-	tracer otrace.Tracer
-	table  string
-}
-
-// Observes reports whether the span in ctx is sampled.
-func (r *requestObserver) Observes(ctx context.Context) bool {
-	return otrace.SpanFromContext(ctx).IsRecording()
-}
-
-// BeginRequest starts the span of a DynamoDB request.
-func (r *requestObserver) BeginRequest(ctx context.Context, target trace.Target) context.Context {
-	if !otrace.SpanFromContext(ctx).IsRecording() {
+// startRequest starts the span of a DynamoDB request to the given table. If the span of the operation
+// is not sampled, startRequest does nothing.
+func (t *Tracer) startRequest(ctx context.Context, table string, target trace.Target) context.Context {
+	if t == nil || !otrace.SpanFromContext(ctx).IsRecording() {
 		return ctx
 	}
-	ctx, _ = r.tracer.Start(ctx, target.Operation+" "+r.table, otrace.WithSpanKind(otrace.SpanKindClient), otrace.WithAttributes(
-		semconv.DBSystemNameAWSDynamoDB, semconv.DBOperationName(target.Operation), semconv.AWSDynamoDBTableNames(r.table),
+	ctx, _ = t.tracer.Start(ctx, target.Operation+" "+table, otrace.WithSpanKind(otrace.SpanKindClient), otrace.WithAttributes(
+		semconv.DBSystemNameAWSDynamoDB, semconv.DBOperationName(target.Operation), semconv.AWSDynamoDBTableNames(table),
 		attribute.String("ordergraph.access_pattern", target.Pattern)))
 	return ctx
 }
 
-// EndRequest ends the span of a DynamoDB request.
-func (r *requestObserver) EndRequest(ctx context.Context, request trace.Request, err error) {
+// endRequest ends the span that startRequest has started.
+func (t *Tracer) endRequest(ctx context.Context, table string, request trace.Request, err error) {
 	span := otrace.SpanFromContext(ctx)
-	if !span.IsRecording() {
+	if t == nil || !span.IsRecording() {
 		return
 	}
 	attributes := append(make([]attribute.KeyValue, 0, 8), attribute.Int("ordergraph.round_trip", request.RoundTrip), attribute.Int("ordergraph.items", request.Items))
@@ -284,7 +265,7 @@ func (r *requestObserver) EndRequest(ctx context.Context, request trace.Request,
 		attributes = append(attributes, attribute.Float64("ordergraph.write_units", request.WriteUnits))
 	}
 	if consumed := request.ReadUnits + request.WriteUnits; consumed > 0 {
-		attributes = append(attributes, semconv.AWSDynamoDBConsumedCapacity(fmt.Sprintf(`{"TableName":%q,"CapacityUnits":%g}`, r.table, consumed)))
+		attributes = append(attributes, semconv.AWSDynamoDBConsumedCapacity(fmt.Sprintf(`{"TableName":%q,"CapacityUnits":%g}`, table, consumed)))
 	}
 	if request.Index != "" {
 		attributes = append(attributes, semconv.AWSDynamoDBIndexName(request.Index))

@@ -1,6 +1,4 @@
-// Package logging creates the server's logger and writes the access log. Within the module, it
-// imports only graph/observe.
-package logging
+package telemetry
 
 import (
 	"context"
@@ -12,15 +10,15 @@ import (
 
 // The formats of the log.
 const (
-	JSON = "json"
-	Text = "text"
+	LogJSON = "json"
+	LogText = "text"
 )
 
-// NewHandler returns a log handler that writes entries of at least the given level to w. If an
+// NewLogHandler returns a handler that writes entries of at least the given level to w. If an
 // entry belongs to a trace, the handler adds the attribute traceId.
-func NewHandler(w io.Writer, format string, level slog.Leveler) slog.Handler {
+func NewLogHandler(w io.Writer, format string, level slog.Leveler) slog.Handler {
 	options := &slog.HandlerOptions{Level: level}
-	if format == Text {
+	if format == LogText {
 		return traceHandler{slog.NewTextHandler(w, options)}
 	}
 	return traceHandler{slog.NewJSONHandler(w, options)}

@@ -1,4 +1,4 @@
-package logging_test
+package telemetry_test
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/ordergraph/ordergraph/graph/observe"
-	"github.com/ordergraph/ordergraph/internal/logging"
+	"github.com/ordergraph/ordergraph/internal/telemetry"
 )
 
 // entries decodes the entries of a JSON log.
@@ -34,9 +34,9 @@ func entries(t *testing.T, log *bytes.Buffer) []map[string]any {
 func TestTraceID(t *testing.T) {
 	ctx := trace.ContextWithSpanContext(t.Context(), trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1, 2}, SpanID: trace.SpanID{3}}))
 	const id = "01020000000000000000000000000000"
-	for format, want := range map[string]string{logging.JSON: `"traceId":"` + id + `"`, logging.Text: "traceId=" + id} {
+	for format, want := range map[string]string{telemetry.LogJSON: `"traceId":"` + id + `"`, telemetry.LogText: "traceId=" + id} {
 		var log bytes.Buffer
-		logger := slog.New(logging.NewHandler(&log, format, slog.LevelInfo)).With("a", 1)
+		logger := slog.New(telemetry.NewLogHandler(&log, format, slog.LevelInfo)).With("a", 1)
 		logger.InfoContext(ctx, "traced")
 		logger.DebugContext(ctx, "below the level")
 		if !strings.Contains(log.String(), want) || strings.Count(log.String(), "\n") != 1 {
@@ -54,12 +54,11 @@ func TestTraceID(t *testing.T) {
 func TestEntry(t *testing.T) {
 	record := func(secret, principal string) (map[string]any, string) {
 		var log bytes.Buffer
-		access := logging.NewAccessLog(slog.New(logging.NewHandler(&log, logging.JSON, slog.LevelInfo)), []byte(secret), time.Now)
-		e := logging.Entry{
-			Operation: observe.Operation{Name: observe.UntrustedName, Type: "query", Codes: []string{"TIMED_OUT", "INTERNAL"}, Duration: 1500 * time.Microsecond, Requests: 2, ReadUnits: 1.5},
+		access := telemetry.NewAccessLog(slog.New(telemetry.NewLogHandler(&log, telemetry.LogJSON, slog.LevelInfo)), []byte(secret), time.Now)
+		e := telemetry.AccessLogEntry{
+			Operation: observe.Operation{Name: observe.UntrustedName, Type: "query", Codes: []string{"TIMED_OUT", "INTERNAL"}, Duration: 1500 * time.Microsecond, Requests: 2, ReadUnits: 1.5, Document: "{ secretField }"},
 			Transport: "http", Status: 503, Pool: "requests", Bytes: 12, Principal: principal, Role: "STAFF", RequestID: "r1",
 		}
-		e.Operation = e.WithDocument("{ secretField }")
 		access.Record(context.Background(), &e)
 		text := log.String()
 		return entries(t, &log)[0], text
@@ -91,10 +90,10 @@ func TestEntry(t *testing.T) {
 func TestSampling(t *testing.T) {
 	var log bytes.Buffer
 	now := time.Unix(1000, 0)
-	access := logging.NewAccessLog(slog.New(logging.NewHandler(&log, logging.JSON, slog.LevelInfo)), nil, func() time.Time { return now })
+	access := telemetry.NewAccessLog(slog.New(telemetry.NewLogHandler(&log, telemetry.LogJSON, slog.LevelInfo)), nil, func() time.Time { return now })
 	record := func(n int) {
 		for range n {
-			access.Record(t.Context(), &logging.Entry{Operation: observe.RefusedOperation("OVERLOADED")})
+			access.Record(t.Context(), &telemetry.AccessLogEntry{Operation: observe.Operation{Codes: []string{"OVERLOADED"}}})
 		}
 	}
 	count := func() (requests int, omitted float64) {

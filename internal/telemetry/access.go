@@ -1,4 +1,4 @@
-package logging
+package telemetry
 
 import (
 	"context"
@@ -43,8 +43,8 @@ func NewAccessLog(log *slog.Logger, secret []byte, now func() time.Time) *Access
 	return &AccessLog{log: log, key: hashWithKey(secret, "ordergraph access log"), now: now}
 }
 
-// Entry describes a finished request.
-type Entry struct {
+// AccessLogEntry describes a finished request.
+type AccessLogEntry struct {
 	observe.Operation
 	// Transport is http, event-stream or websocket.
 	Transport string
@@ -66,7 +66,7 @@ type Entry struct {
 
 // Record writes an entry to the access log. If there are too many requests in the current second,
 // it may omit the entry.
-func (a *AccessLog) Record(ctx context.Context, e *Entry) {
+func (a *AccessLog) Record(ctx context.Context, e *AccessLogEntry) {
 	if !a.log.Enabled(ctx, slog.LevelInfo) {
 		return
 	}

@@ -130,23 +130,52 @@ func (v *requestVectors) metricsFor(t trace.Target) *requestMetrics {
 	return m
 }
 
-// BeginRequest implements trace.Observer.
-func (t *Telemetry) BeginRequest(ctx context.Context, _ trace.Target) context.Context { return ctx }
+// RequestObserver returns an Observer that counts each DynamoDB request to the table and starts a
+// span for it. If both the metrics and the traces are off, RequestObserver returns nil.
+func (r Receivers) RequestObserver(table string) trace.Observer {
+	if r.Metrics == nil && r.Tracer == nil {
+		return nil
+	}
+	return &requestObserver{r, table}
+}
 
-// EndRequest implements trace.Observer. If the operation's read budget was exhausted, the request
-// was not sent, so EndRequest ignores the request.
-func (t *Telemetry) EndRequest(ctx context.Context, r trace.Request, err error) {
-	if errors.Is(err, table.ErrReadBudgetExceeded) {
+// requestObserver passes the measurements of the DynamoDB requests to a table to its Receivers.
+type requestObserver struct {
+	Receivers
+	table string
+}
+
+// Observes implements trace.Observer. Metrics count all requests, but only sampled operations are
+// traced.
+func (o *requestObserver) Observes(ctx context.Context) bool {
+	return o.Metrics != nil || spanFromContext(ctx).sampled()
+}
+
+// BeginRequest implements trace.Observer.
+func (o *requestObserver) BeginRequest(ctx context.Context, t trace.Target) context.Context {
+	return o.Tracer.startRequest(ctx, o.table, t)
+}
+
+// EndRequest implements trace.Observer.
+func (o *requestObserver) EndRequest(ctx context.Context, r trace.Request, err error) {
+	o.Tracer.endRequest(ctx, o.table, r, err)
+	o.Metrics.observeRequest(ctx, r, err)
+}
+
+// observeRequest counts a DynamoDB request. If the operation's read budget was exhausted, the request
+// was not sent, so observeRequest ignores it.
+func (m *Metrics) observeRequest(ctx context.Context, r trace.Request, err error) {
+	if m == nil || errors.Is(err, table.ErrReadBudgetExceeded) {
 		return
 	}
-	m := t.requests.metricsFor(r.Target)
-	m.results[resultOf(err)].Inc()
-	observeDuration(ctx, m.duration, r.Duration)
+	of := m.requests.metricsFor(r.Target)
+	of.results[resultOf(err)].Inc()
+	observeDuration(ctx, of.duration, r.Duration)
 	if r.ReadUnits > 0 {
-		m.read.Add(r.ReadUnits)
+		of.read.Add(r.ReadUnits)
 	}
 	if r.WriteUnits > 0 {
-		m.write.Add(r.WriteUnits)
+		of.write.Add(r.WriteUnits)
 	}
 }
 
@@ -185,13 +214,13 @@ func throttlingReasons() []string {
 }
 
 // ObserveFailure counts a failed attempt if DynamoDB throttled it. It ignores other failures.
-func (t *Telemetry) ObserveFailure(ctx context.Context, f attempt.Failure) {
+func (m *Metrics) ObserveFailure(ctx context.Context, f attempt.Failure) {
 	if f.Cause == attempt.CauseThrottled {
-		t.throttles.WithLabelValues(t.patterns.valueOrOther(trace.TargetFromContext(ctx).Pattern), t.throttlingReasons.valueOrOther(f.Reason)).Inc()
+		m.throttles.WithLabelValues(m.patterns.valueOrOther(trace.TargetFromContext(ctx).Pattern), m.throttlingReasons.valueOrOther(f.Reason)).Inc()
 	}
 }
 
 // ObserveRetry counts a retry. f is the failure of the previous attempt.
-func (t *Telemetry) ObserveRetry(ctx context.Context, f attempt.Failure) {
-	t.retries.WithLabelValues(t.patterns.valueOrOther(trace.TargetFromContext(ctx).Pattern), t.retryCauses.valueOrOther(string(f.Cause))).Inc()
+func (m *Metrics) ObserveRetry(ctx context.Context, f attempt.Failure) {
+	m.retries.WithLabelValues(m.patterns.valueOrOther(trace.TargetFromContext(ctx).Pattern), m.retryCauses.valueOrOther(string(f.Cause))).Inc()
 }
