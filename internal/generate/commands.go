@@ -309,12 +309,13 @@ func storeMethodsOf(store *types.Package) storeMethods {
 }
 
 // methodOf returns the method of dynamo.Store that implements a mutation. If the input has a
-// hand-written Command method, byHand is true, and methodOf finds the Store method that takes
-// Command's result. Otherwise, methodOf finds the Store method with the mutation's name.
-func (c storeMethods) methodOf(field, input string, in *inputPackage) (m mutation, byHand bool) {
+// hand-written Command method, methodOf finds the Store method that takes Command's result.
+// Otherwise, methodOf finds the Store method with the mutation's name.
+func (c storeMethods) methodOf(field, input string, in *inputPackage) mutation {
 	if command := in.commands[input]; command != "" {
 		if m, ok := c.byCommand[command]; ok {
-			return m, true
+			m.inputByHand = true
+			return m
 		}
 		fail("mutation %s: dynamo.Store must have exactly one method that takes the command commerce.%s", field, command)
 	}
@@ -322,5 +323,5 @@ func (c storeMethods) methodOf(field, input string, in *inputPackage) (m mutatio
 	if !ok {
 		fail("no method of dynamo.Store implements the mutation %s: add the method Store.%s(ctx, Caller, command) to package dynamo, or write the method %s.Command by hand", field, templates.UcFirst(field), input)
 	}
-	return m, false
+	return m
 }

@@ -6,6 +6,7 @@ import (
 	"go/types"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode"
@@ -38,8 +39,12 @@ type mutation struct {
 	// name of the method's result type in package commerce.
 	method, result string
 	command        *types.Named
-	// repeatable reports whether the mutation's input has the field idempotencyKey.
-	repeatable bool
+	// inputByHand is true if the input has a hand-written Command method.
+	inputByHand bool
+	// record is the name of the schema type of the mutation's result.
+	record string
+	// userErrors contains the names of the types of the mutation's user errors.
+	userErrors []string
 }
 
 // derivedSchema contains the information that the generator derives from the hand-written schema.
@@ -61,7 +66,7 @@ const mutationsFile = "schema/mutations.graphqls"
 
 // writeMaxLines writes the value of commerce.MaxLines into the description of the mutation
 // placeOrder.
-func writeMaxLines(commerce *types.Package) {
+func writeMaxLines(cfg *config.Config, commerce *types.Package) {
 	text := string(mustValue(os.ReadFile(mutationsFile)))
 	const begin, end = "Places an order of 1 to ", " products"
 	before, rest, found := strings.Cut(text, begin)
@@ -70,7 +75,14 @@ func writeMaxLines(commerce *types.Package) {
 		fail("%s: no description contains %q followed by %q: restore the text that states the maximum number of products", mutationsFile, begin, end)
 	}
 	maxLines := commerce.Scope().Lookup("MaxLines").(*types.Const).Val()
-	check(os.WriteFile(mutationsFile, []byte(before+begin+maxLines.String()+end+after), 0o644))
+	saveSource(cfg, mutationsFile, before+begin+maxLines.String()+end+after)
+}
+
+// saveSource writes a schema file, and replaces its text in the configuration.
+func saveSource(cfg *config.Config, name, text string) {
+	check(os.WriteFile(name, []byte(text), 0o644))
+	cfg.Sources = slices.DeleteFunc(cfg.Sources, func(s *gql.Source) bool { return s.Name == name })
+	cfg.Sources = append(cfg.Sources, &gql.Source{Name: name, Input: text})
 }
 
 // parseHandWrittenSchema parses all schema files that are not generated.
@@ -80,8 +92,10 @@ func parseHandWrittenSchema(sources []*gql.Source) *gql.SchemaDocument {
 }
 
 // deriveSchema generates connection types, payload types and Command methods from the hand-written
-// schema, and writes them to files.
+// schema, and writes them to files. It also completes the sources in the configuration, and sorts
+// them by name, because the SDL of the subgraph has this order.
 func deriveSchema(cfg *config.Config, store, commerce *types.Package) *derivedSchema {
+	writeMaxLines(cfg, commerce)
 	schema := parseHandWrittenSchema(cfg.Sources)
 	d := &derivedSchema{mutations: map[string]mutation{}, models: map[string]string{}, enums: map[string]map[string]config.EnumValue{}}
 	for name, entry := range cfg.Models {
@@ -100,7 +114,17 @@ func deriveSchema(cfg *config.Config, store, commerce *types.Package) *derivedSc
 			}
 		}
 	}
-	var connections bytes.Buffer
+	inputs, addedFields := parseInputPackage(), map[string][]string{}
+	methods := storeMethodsOf(store)
+	for _, f := range schema.Definitions.ForName("Mutation").Fields {
+		input := f.Arguments.ForName("input").Type.Name()
+		m := methods.methodOf(f.Name, input, inputs)
+		m.record, m.userErrors = d.schemaTypeOf(m.result), userErrors(schema, f)
+		d.mutations[f.Name], addedFields[input] = m, m.addedInputFields(lowerWords(m.record))
+	}
+	completeSchema(cfg.Sources, addedFields)
+	schema = parseHandWrittenSchema(cfg.Sources)
+	var connections strings.Builder
 	connections.WriteString(derivedHeader)
 	for _, t := range schema.Definitions {
 		if listed[t.Name] {
@@ -108,8 +132,9 @@ func deriveSchema(cfg *config.Config, store, commerce *types.Package) *derivedSc
 			fmt.Fprintf(&connections, connectionSDL, plural(lowerWords(t.Name)), t.Name, article(t.Name))
 		}
 	}
-	check(os.WriteFile(connectionsFile, connections.Bytes(), 0o644))
-	d.writePayloads(schema, store, commerce, cfg.Models)
+	saveSource(cfg, connectionsFile, connections.String())
+	saveSource(cfg, payloadsFile, d.writeInputsAndPayloads(schema, inputs, commerce, cfg.Models))
+	slices.SortFunc(cfg.Sources, func(a, b *gql.Source) int { return strings.Compare(filepath.Base(a.Name), filepath.Base(b.Name)) })
 	return d
 }
 
@@ -191,9 +216,8 @@ type %[2]s {
 // errors.
 const userErrorsDirective = "userErrors"
 
-// userErrors returns the types of a mutation's user errors, formatted as Markdown code. If the
-// mutation has no directive @userErrors, or if a listed type does not implement UserError,
-// userErrors fails.
+// userErrors returns the names of the types of a mutation's user errors. If the mutation has no
+// directive @userErrors, or if a listed type does not implement UserError, userErrors fails.
 func userErrors(schema *gql.SchemaDocument, mutation *gql.FieldDefinition) []string {
 	d := mutation.Directives.ForName(userErrorsDirective)
 	if d == nil {
@@ -205,32 +229,27 @@ func userErrors(schema *gql.SchemaDocument, mutation *gql.FieldDefinition) []str
 		if t == nil || !slices.Contains(t.Interfaces, "UserError") {
 			fail("mutation %s: @%s lists the type %s, which does not implement UserError", mutation.Name, userErrorsDirective, v.Value.Raw)
 		}
-		names = append(names, "`"+t.Name+"`")
+		names = append(names, t.Name)
 	}
 	return names
 }
 
-// writePayloads finds the method of dynamo.Store that implements each mutation. Then it writes the
-// payload types of the mutations, and the Command methods of their inputs.
-func (d *derivedSchema) writePayloads(schema *gql.SchemaDocument, store, commerce *types.Package, models config.TypeMap) {
-	inputs := parseInputPackage()
-	changes := storeMethodsOf(store)
+// writeInputsAndPayloads writes the Command methods of the mutations' inputs. It returns the payload
+// types of the mutations.
+func (d *derivedSchema) writeInputsAndPayloads(schema *gql.SchemaDocument, inputs *inputPackage, commerce *types.Package, models config.TypeMap) string {
 	commands := &commandWriter{schema: schema, rules: inputs, commerce: commerce, models: models}
-	var out bytes.Buffer
+	var out strings.Builder
 	out.WriteString(derivedHeader)
 	generated := map[string]bool{}
 	for _, f := range schema.Definitions.ForName("Mutation").Fields {
 		input := f.Arguments.ForName("input").Type.Name()
-		m, byHand := changes.methodOf(f.Name, input, inputs)
-		if generated[input] = !byHand; !byHand {
+		m := d.mutations[f.Name]
+		if generated[input] = !m.inputByHand; !m.inputByHand {
 			commands.write(schema.Definitions.ForName(input), m)
 		}
-		fields := schema.Definitions.ForName(input).Fields
-		m.repeatable = fields.ForName("idempotencyKey") != nil
-		d.mutations[f.Name] = m
-		record := d.schemaTypeOf(m.result)
+		record := m.record
 		conflict, except := " If the mutation was rejected, the field is null.", ""
-		if fields.ForName("expectedVersion") != nil {
+		if m.versioned() {
 			conflict = fmt.Sprintf(" If the user error is a `VersionConflict`, the field contains the current %[1]s, or null if the %[1]s does not exist. After any other user error, the field is null.", lowerWords(record))
 			except = ". After a `VersionConflict`, however, it contains the current record"
 		}
@@ -238,7 +257,7 @@ func (d *derivedSchema) writePayloads(schema *gql.SchemaDocument, store, commerc
 		if f.Type.Name() != payload {
 			fail("mutation %s returns the type %s: change the type to %s", f.Name, f.Type.Name(), payload)
 		}
-		fmt.Fprintf(&out, payloadSDL, f.Name, payload, lowerWords(record), conflict, lcFirst(record), record, except, strings.Join(userErrors(schema, f), ", "))
+		fmt.Fprintf(&out, payloadSDL, f.Name, payload, lowerWords(record), conflict, lcFirst(record), record, except, "`"+strings.Join(m.userErrors, "`, `")+"`")
 	}
 	for _, t := range schema.Definitions {
 		if t.Kind == gql.InputObject && strings.HasSuffix(t.Name, "Input") && !generated[t.Name] {
@@ -246,7 +265,7 @@ func (d *derivedSchema) writePayloads(schema *gql.SchemaDocument, store, commerc
 		}
 	}
 	commands.save()
-	check(os.WriteFile(payloadsFile, out.Bytes(), 0o644))
+	return out.String()
 }
 
 // schemaTypeOf returns the name of the schema type that gqlgen.yml maps to the given type of
@@ -279,10 +298,9 @@ func (d *derivedSchema) bind(cfg *config.Config) {
 	results := map[string]bool{}
 	for name, m := range d.mutations {
 		results[m.result] = true
-		record := d.schemaTypeOf(m.result)
 		cfg.Models[templates.UcFirst(name)+"Payload"] = config.TypeMapEntry{
 			Model:  config.StringList{graphPackage + "." + m.result + "Payload"},
-			Fields: map[string]config.TypeMapField{lcFirst(record): {FieldName: "Value"}},
+			Fields: map[string]config.TypeMapField{lcFirst(m.record): {FieldName: "Value"}},
 		}
 	}
 	for name, values := range d.enums {

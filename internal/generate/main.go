@@ -10,14 +10,11 @@ import (
 	"log"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/99designs/gqlgen/api"
 	"github.com/99designs/gqlgen/codegen"
 	"github.com/99designs/gqlgen/codegen/config"
-	"github.com/vektah/gqlparser/v2/ast"
 	"golang.org/x/tools/go/packages"
 )
 
@@ -87,22 +84,13 @@ func run() (err error) {
 	commerce := loadPackage(commerceImport)
 	writeApply(commerce)
 	store, model := loadPackage(storePackage), loadPackage(modelPackage)
-	writeMaxLines(commerce)
-	derived := deriveSchema(loadConfig(), store, commerce)
-	cfg := loadConfig() // read the schema again, because deriveSchema has changed it
+	cfg := mustValue(config.LoadConfigFromDefaultLocations())
+	derived := deriveSchema(cfg, store, commerce)
 	derived.bind(cfg)
 	log.SetOutput(io.Discard) // discard gqlgen's list of all fields with resolvers
 	check(api.Generate(cfg, api.AddPlugin(plugin{patterns, model, derived})))
 	moveOracle(cfg.Exec.Filename)
 	return updateGolden()
-}
-
-// loadConfig reads gqlgen.yml and the schema files. It sorts these files by name, because the SDL of
-// the subgraph has the same order.
-func loadConfig() *config.Config {
-	cfg := mustValue(config.LoadConfigFromDefaultLocations())
-	slices.SortFunc(cfg.Sources, func(a, b *ast.Source) int { return strings.Compare(filepath.Base(a.Name), filepath.Base(b.Name)) })
-	return cfg
 }
 
 // updateGolden updates the golden files and the tables in the docs. It does so by running the

@@ -130,10 +130,6 @@ func argumentsType(f *codegen.Field) string {
 	return strings.TrimLeft(lcFirst(funcName(f))+"Arguments", "_")
 }
 
-// pagingArguments are the arguments that select a page of a list. All other arguments of the field
-// filter the list.
-var pagingArguments = []string{"first", "after", "last", "before"}
-
 // filterMethod is a method of paging.Request that filters a list by the value of an argument.
 type filterMethod struct {
 	name string
@@ -727,7 +723,7 @@ func (g *generator) writeMutationResolvers(o *codegen.Object) {
 	for _, f := range o.Fields {
 		m, input := g.mutations[f.Name], f.Args[0]
 		key := "nil"
-		if m.repeatable {
+		if m.repeatable() {
 			key = input.VarName + ".IdempotencyKey"
 		}
 		g.line(`
