@@ -86,28 +86,28 @@ type recordCodec interface {
 	describe() []Attribute
 }
 
-// codecFor is the recordCodec for values of type V. declare declares the attributes, and read decodes
-// a record.
-type codecFor[V any] struct {
-	declare func(*attributeVisitor, *V)
-	read    func(*Codec, Reader) (*V, error)
-}
+// codecFor is a recordCodec for values of type V: a function that declares their attributes.
+type codecFor[V any] func(*attributeVisitor, *V)
 
-func (c codecFor[V]) encode(v any) (Record, bool) {
+func (declare codecFor[V]) encode(v any) (Record, bool) {
 	value, ok := v.(*V)
 	if !ok {
 		return nil, false
 	}
 	a := attributeVisitor{mode: modeWriting, encoded: make(Record, 8)}
-	c.declare(&a, value)
+	declare(&a, value)
 	return a.encoded, true
 }
 
-func (c codecFor[V]) decode(codec *Codec, r Reader) (any, error) { return c.read(codec, r) }
+func (declare codecFor[V]) decode(codec *Codec, r Reader) (any, error) {
+	a, v := attributeVisitor{Reader: r, currency: codec.Currency}, new(V)
+	declare(&a, v)
+	return v, a.Err()
+}
 
-func (c codecFor[V]) largest() any { return new(largestValue(c.declare)) }
+func (declare codecFor[V]) largest() any { return new(largestValue(declare)) }
 
-func (c codecFor[V]) describe() []Attribute { return describeAttributes(c.declare) }
+func (declare codecFor[V]) describe() []Attribute { return describeAttributes(declare) }
 
 // EncodeWithEdges returns the record of a value and its copies. v points to a value that an entity's
 // codec encodes, such as a commerce.Product.

@@ -76,11 +76,6 @@ func emailClaimAttributes(a *attributeVisitor, c *emailClaim) {
 	textAttribute(a, AttrCustomerID, &c.customer, commerce.MaxIDLength)
 }
 
-func decodeEmailClaimRecord(r Reader) (*emailClaim, error) {
-	id, err := decodeEmailClaim(r)
-	return &emailClaim{id}, err
-}
-
 // decodeEmailClaim returns the ID of the customer who owns an email address.
 //
 // Errors: ErrCorrupt.

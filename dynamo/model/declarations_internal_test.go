@@ -115,7 +115,7 @@ func overlap(a, b KeyTemplate) bool {
 // A declaration that cannot be kept is refused, and the message names what to change.
 func TestRefusedDeclarations(t *testing.T) {
 	declare := func(change func(*Entity)) []*Entity {
-		e := Entity{Name: "label", PK: "LABEL#{name}", SK: metadataSK, codec: codecFor[commerce.Warehouse]{declare: warehouseAttributes}}
+		e := Entity{Name: "label", PK: "LABEL#{name}", SK: metadataSK, codec: codecFor[commerce.Warehouse](warehouseAttributes)}
 		change(&e)
 		return []*Entity{&EntityWarehouse, &EntityCustomer, &EntityCustomerRep, &e}
 	}

@@ -125,12 +125,6 @@ func (codec *Codec) UnreadableAttributes(e *Entity, rec Record) map[string]strin
 		}
 	}}
 	r.Text("entity")
-	if e.BaseEntity() == &EntityOrder {
-		// If the order's ID contains the creation time, decoding skips createdAt. So check it here.
-		if placed := r.Text("createdAt"); placed != "" {
-			r.time("createdAt", placed)
-		}
-	}
 	_, _ = codec.decode(e, r)
 	return problems
 }

@@ -185,27 +185,27 @@ const (
 // The entities. The name of an edge begins with the name of the copied entity.
 var (
 	EntityCustomer = Entity{Name: "customer", Description: "customer",
-		PK: "CUSTOMER#{customerId}", SK: "#METADATA", IndexPK: "CUSTOMER", IndexSK: "{createdAt}#{customerId}", Sharded: true, Owner: commerce.PermissionReadCustomer, codec: codecFor[commerce.Customer]{customerAttributes, (*Codec).DecodeCustomer}}
+		PK: "CUSTOMER#{customerId}", SK: "#METADATA", IndexPK: "CUSTOMER", IndexSK: "{createdAt}#{customerId}", Sharded: true, Owner: commerce.PermissionReadCustomer, codec: codecFor[commerce.Customer](customerAttributes)}
 	EntityCustomerRep = Entity{Name: "customerRep", Description: "customer's account rep (edge)",
 		PK: "CUSTOMER#{customerId}", SK: "REP", IndexPK: "REP#{employeeId}", IndexSK: "CUSTOMER#{customerId}", Kind: Copy, Of: &EntityCustomer, Omitted: []string{AttrOrderCount, AttrSpendingComplete}, Renamed: accountRep}
 	EntityCustomerName = Entity{Name: "customerName", Description: "customer's name (edge)",
 		PK: "CUSTOMER#{customerId}", SK: "NAME", IndexPK: "CUSTOMER_NAMES", IndexSK: "{foldedName}#{customerId}", Sharded: true, Kind: Copy, Of: &EntityCustomer, Omitted: []string{AttrOrderCount, AttrSpendingComplete}}
 	EntityDeletedCustomer = Entity{Name: "deletedCustomer", Description: "deletion of a customer",
-		PK: "CUSTOMER#{customerId}", SK: "DELETED", codec: codecFor[commerce.DeletedCustomer]{deletedCustomerAttributes, withoutCodec(DecodeDeletedCustomer)}}
+		PK: "CUSTOMER#{customerId}", SK: "DELETED", codec: codecFor[commerce.DeletedCustomer](deletedCustomerAttributes)}
 	EntityEmailClaim = Entity{Name: "emailClaim", Description: "e-mail claim",
-		PK: "EMAIL#{email}", SK: "#METADATA", Kind: Claim, Of: &EntityCustomer, codec: codecFor[emailClaim]{emailClaimAttributes, withoutCodec(decodeEmailClaimRecord)}}
+		PK: "EMAIL#{email}", SK: "#METADATA", Kind: Claim, Of: &EntityCustomer, codec: codecFor[emailClaim](emailClaimAttributes)}
 	EntityOrder = Entity{Name: "order", Description: "order",
-		PK: "ORDER#{orderId}", SK: "#METADATA", IndexPK: "STATUS#{status}", IndexSK: "ORDER#{orderId}", Sharded: true, codec: codecFor[commerce.Order]{orderValueAttributes, (*Codec).DecodeOrder}}
+		PK: "ORDER#{orderId}", SK: "#METADATA", IndexPK: "STATUS#{status}", IndexSK: "ORDER#{orderId}", Sharded: true, codec: codecFor[commerce.Order](orderValueAttributes)}
 	EntityCustomerOrder = Entity{Name: "customerOrder", Description: "order, the customer's copy",
 		PK: "CUSTOMER#{customerId}", SK: "ORDER#{orderId}", IndexPK: "REP#{employeeId}", IndexSK: "ORDER#{orderId}", Optional: true, Owner: commerce.PermissionReadOrder, Kind: Copy, Of: &EntityOrder, Renamed: accountRep}
 	EntityOrderItem = Entity{Name: "orderItem", Description: "order item",
-		PK: "ORDER#{orderId}", SK: "ITEM#{sku}", IndexPK: "PRODUCT#{sku}", IndexSK: "ORDER#{orderId}", Renamed: map[string]string{"sku": "productId"}, codec: codecFor[commerce.LineItem]{orderItemAttributes, (*Codec).DecodeOrderItem}}
+		PK: "ORDER#{orderId}", SK: "ITEM#{sku}", IndexPK: "PRODUCT#{sku}", IndexSK: "ORDER#{orderId}", Renamed: map[string]string{"sku": "productId"}, codec: codecFor[commerce.LineItem](orderItemAttributes)}
 	EntityOrderEvent = Entity{Name: "orderEvent", Description: "order event",
-		PK: "ORDER#{orderId}", SK: "EVENT#{eventId}", codec: codecFor[commerce.Event]{eventAttributes, withoutCodec(DecodeEvent)}}
+		PK: "ORDER#{orderId}", SK: "EVENT#{eventId}", codec: codecFor[commerce.Event](eventAttributes)}
 	EntityLastEvent = Entity{Name: "lastEvent", Description: "a customer's last order event",
-		PK: "CUSTOMER#{customerId}", SK: "LAST_EVENT", Owner: commerce.PermissionReadOrder, Kind: Latest, Of: &EntityOrderEvent, codec: codecFor[lastEvent]{lastEventAttributes, withoutCodec(decodeLastEvent)}}
+		PK: "CUSTOMER#{customerId}", SK: "LAST_EVENT", Owner: commerce.PermissionReadOrder, Kind: Latest, Of: &EntityOrderEvent, codec: codecFor[lastEvent](lastEventAttributes)}
 	EntityProduct = Entity{Name: "product", Description: "product",
-		PK: "PRODUCT#{sku}", SK: "#METADATA", IndexPK: "CATEGORY#{category}", IndexSK: "PRODUCT#{sku}", codec: codecFor[commerce.Product]{productAttributes, (*Codec).DecodeProduct}}
+		PK: "PRODUCT#{sku}", SK: "#METADATA", IndexPK: "CATEGORY#{category}", IndexSK: "PRODUCT#{sku}", codec: codecFor[commerce.Product](productAttributes)}
 	// The sort keys of a product's edges (copies with other index keys) come after its inventory
 	// levels. So one Query reads the product and its levels without the edges.
 	EntityProductName = Entity{Name: "productName", Description: "product's name (edge)",
@@ -213,13 +213,13 @@ var (
 	EntityProductCategoryName = Entity{Name: "productCategoryName", Description: "product's name in its category (edge)",
 		PK: "PRODUCT#{sku}", SK: "WITH_CATEGORY", IndexPK: "CATEGORY_NAMES#{category}", IndexSK: "{foldedName}#{sku}", Kind: Copy, Of: &EntityProduct, Omitted: stockAttributes}
 	EntityCategory = Entity{Name: "category", Description: "category with its product count",
-		PK: "CATEGORIES", SK: "CATEGORY#{category}", Kind: Sum, codec: codecFor[commerce.Category]{categoryAttributes, withoutCodec(DecodeCategory)}}
+		PK: "CATEGORIES", SK: "CATEGORY#{category}", Kind: Sum, codec: codecFor[commerce.Category](categoryAttributes)}
 	EntityInventoryLevel = Entity{Name: "inventoryLevel", Description: "inventory level",
-		PK: "PRODUCT#{sku}", SK: "WAREHOUSE#{warehouseId}", IndexPK: "WAREHOUSE#{warehouseId}", IndexSK: "PRODUCT#{sku}", codec: codecFor[commerce.InventoryLevel]{inventoryLevelAttributes, withoutCodec(DecodeInventoryLevel)}}
+		PK: "PRODUCT#{sku}", SK: "WAREHOUSE#{warehouseId}", IndexPK: "WAREHOUSE#{warehouseId}", IndexSK: "PRODUCT#{sku}", codec: codecFor[commerce.InventoryLevel](inventoryLevelAttributes)}
 	EntityWarehouse = Entity{Name: "warehouse", Description: "warehouse",
-		PK: "WAREHOUSE#{warehouseId}", SK: "#METADATA", IndexPK: "WAREHOUSES", IndexSK: "WAREHOUSE#{warehouseId}", codec: codecFor[commerce.Warehouse]{warehouseAttributes, withoutCodec(DecodeWarehouse)}}
+		PK: "WAREHOUSE#{warehouseId}", SK: "#METADATA", IndexPK: "WAREHOUSES", IndexSK: "WAREHOUSE#{warehouseId}", codec: codecFor[commerce.Warehouse](warehouseAttributes)}
 	EntityEmployee = Entity{Name: "employee", Description: "employee",
-		PK: "EMPLOYEE#{employeeId}", SK: "#METADATA", IndexPK: "EMPLOYEE", IndexSK: "{hireDate}#{employeeId}", Sharded: true, codec: codecFor[commerce.Employee]{employeeAttributes, withoutCodec(DecodeEmployee)}}
+		PK: "EMPLOYEE#{employeeId}", SK: "#METADATA", IndexPK: "EMPLOYEE", IndexSK: "{hireDate}#{employeeId}", Sharded: true, codec: codecFor[commerce.Employee](employeeAttributes)}
 	EntityEmployeeName = Entity{Name: "employeeName", Description: "employee's name (edge)",
 		PK: "EMPLOYEE#{employeeId}", SK: "NAME", IndexPK: "EMPLOYEE_NAME#{name}", IndexSK: "EMPLOYEE#{employeeId}", Kind: Copy, Of: &EntityEmployee}
 	EntityEmployeeTitle = Entity{Name: "employeeTitle", Description: "employee's job title (edge)",
@@ -227,11 +227,11 @@ var (
 	EntityEmployeeWarehouse = Entity{Name: "employeeWarehouse", Description: "employee's warehouse (edge)",
 		PK: "EMPLOYEE#{employeeId}", SK: "WAREHOUSE", IndexPK: "WAREHOUSE#{warehouseId}", IndexSK: "EMPLOYEE#{employeeId}", Kind: Copy, Of: &EntityEmployee}
 	EntityOrderCounts = Entity{Name: "orderCounts", Description: "one of the records that count orders by status",
-		PK: "ORDER_COUNTS", SK: "PART#{part}", Kind: Sum, codec: codecFor[commerce.OrderCounts]{orderCountsAttributes, withoutCodec(DecodeOrderCounts)}}
+		PK: "ORDER_COUNTS", SK: "PART#{part}", Kind: Sum, codec: codecFor[commerce.OrderCounts](orderCountsAttributes)}
 	EntityRepOrders = Entity{Name: "repOrders", Description: "one of the records that count an account rep's orders",
-		PK: "EMPLOYEE#{employeeId}", SK: "ORDERS#{part}", Kind: Sum, codec: codecFor[commerce.RepOrderCount]{repOrderCountAttributes, withoutCodec(DecodeRepOrderCount)}}
+		PK: "EMPLOYEE#{employeeId}", SK: "ORDERS#{part}", Kind: Sum, codec: codecFor[commerce.RepOrderCount](repOrderCountAttributes)}
 	EntitySpending = Entity{Name: "spending", Description: "a customer's spending in one month and currency",
-		PK: "CUSTOMER#{customerId}", SK: "SPENDING#{month}#{currency}", Owner: commerce.PermissionReadOrder, Kind: Sum, codec: codecFor[commerce.Spending]{spendingAttributes, (*Codec).DecodeSpending}}
+		PK: "CUSTOMER#{customerId}", SK: "SPENDING#{month}#{currency}", Owner: commerce.PermissionReadOrder, Kind: Sum, codec: codecFor[commerce.Spending](spendingAttributes)}
 	EntityIdempotency = Entity{Name: "idempotency", Description: "idempotency key with the result of the mutation",
 		PK: "IDEMPOTENCY#{principal}#{idempotencyKey}", SK: "#METADATA"}
 )

@@ -74,6 +74,9 @@ func orderAttributes(a *attributeVisitor, parts *orderWithOptionalFields) {
 	// Almost all order IDs are ULIDs. They contain the creation time, so createdAt is not needed.
 	if placed, ok := o.ID.Time(); ok && a.mode == modeReading {
 		o.PlacedAt = placed
+		if text := a.Text("createdAt"); text != "" && a.onUnreadable != nil {
+			a.time("createdAt", text)
+		}
 	} else {
 		a.createdAt(&o.PlacedAt)
 	}
@@ -82,6 +85,10 @@ func orderAttributes(a *attributeVisitor, parts *orderWithOptionalFields) {
 	a.address("shippingAddress", &o.ShippingAddress, &parts.address)
 	optionalTextAttribute(a, "trackingNumber", &o.TrackingNumber, commerce.MaxName)
 	optionalTextAttribute(a, "carrier", &o.Carrier, commerce.MaxName)
+	if o.EmbedsItems && o.ItemCount == nil && a.mode == modeReading {
+		parts.count = len(o.Items)
+		o.ItemCount = &parts.count
+	}
 }
 
 // orderValueAttributes declares the attributes of an order without memory for optional fields.
@@ -124,6 +131,10 @@ func orderItemAttributes(a *attributeVisitor, i *commerce.LineItem) {
 	embeddedItemAttributes(a, i)
 	lenientTextAttribute(a, AttrCustomerID, &i.CustomerID, commerce.MaxIDLength)
 	lenientTextAttribute(a, "orderId", &i.OrderID, commerce.ULIDLength)
+	if i.OrderID == "" && a.mode == modeReading {
+		// Early versions stored the order's ID only in the key.
+		i.OrderID = commerce.OrderID(FirstPlaceholderValue(orderKey, a.Text(AttrPK)))
+	}
 }
 
 // DecodeOrder decodes an order's own record or its copy in the customer's partition.
@@ -132,12 +143,7 @@ func orderItemAttributes(a *attributeVisitor, i *commerce.LineItem) {
 func (codec *Codec) DecodeOrder(r Reader) (*commerce.Order, error) {
 	a, parts := attributeVisitor{Reader: r, currency: codec.Currency}, &orderWithOptionalFields{}
 	orderAttributes(&a, parts)
-	o := &parts.order
-	if o.EmbedsItems && o.ItemCount == nil {
-		parts.count = len(o.Items)
-		o.ItemCount = &parts.count
-	}
-	return o, a.Err()
+	return &parts.order, a.Err()
 }
 
 // DecodeEmbeddedItem decodes a line item in an order's record. c is the currency of its price.
@@ -155,16 +161,7 @@ func DecodeEmbeddedItem(r Reader, c commerce.Currency) (item commerce.LineItem, 
 func (codec *Codec) DecodeOrderItem(r Reader) (*commerce.LineItem, error) {
 	a, item := attributeVisitor{Reader: r, currency: codec.Currency}, &commerce.LineItem{}
 	orderItemAttributes(&a, item)
-	if item.OrderID == "" {
-		// Early versions stored the order's ID only in the key.
-		if values, ok := orderKey.Values(r.Text(AttrPK)); ok {
-			item.OrderID = commerce.OrderID(values[0])
-		}
-	}
-	if err := a.Err(); err != nil {
-		return nil, err
-	}
-	return item, nil
+	return item, a.Err()
 }
 
 // EventRecord returns the record of an order event.
@@ -186,12 +183,6 @@ type lastEvent struct {
 func lastEventAttributes(a *attributeVisitor, e *lastEvent) {
 	textAttribute(a, AttrCustomerID, &e.customer, commerce.MaxIDLength)
 	eventAttributes(a, &e.Event)
-}
-
-func decodeLastEvent(r Reader) (*lastEvent, error) {
-	a, e := attributeVisitor{Reader: r}, &lastEvent{}
-	lastEventAttributes(&a, e)
-	return e, a.Err()
 }
 
 // KeepReservation copies the attributes that count a customer's open orders from the stored record

@@ -24,6 +24,7 @@ func productAttributes(a *attributeVisitor, p *commerce.Product) {
 	// numbers.
 	if a.mode == modeReading {
 		p.Partial = !a.Has(AttrTotalInventory) && a.Text(AttrSK) != string(metadataSK)
+		p.Malformed = a.Problem != ""
 	}
 }
 
@@ -33,7 +34,6 @@ func productAttributes(a *attributeVisitor, p *commerce.Product) {
 func (codec *Codec) DecodeProduct(r Reader) (*commerce.Product, error) {
 	a, p := attributeVisitor{Reader: r, currency: codec.Currency}, &commerce.Product{}
 	productAttributes(&a, p)
-	p.Malformed = a.Problem != ""
 	return p, a.Err()
 }
 
