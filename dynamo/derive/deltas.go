@@ -115,8 +115,8 @@ func Contributions(base any, yield func(Target, Amount)) {
 	c := contributor{yield: yield}
 	for i := range sums {
 		c.sum = &sums[i]
-		for _, of := range c.sum.from {
-			of(base, &c)
+		for _, from := range c.sum.from {
+			from.of(base, &c)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -249,21 +250,54 @@ func (s *shop) compareRevisions(before, after map[string]storetest.Item) {
 	}
 }
 
-// No key contains a derived number, because a mutation that changes the number only updates the record
-// with the number.
-func TestKeysContainNoDerivedNumbers(t *testing.T) {
-	for _, sum := range derive.Sums() {
-		for _, e := range model.Entities() {
-			if e.BaseEntity().Name != sum.Target.Name {
+// problemsOf describes the declared sums that cannot be kept.
+func problemsOf(sums []derive.Sum, entities []*model.Entity) (problems []string) {
+	add := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
+	for _, e := range entities {
+		if e.Kind == model.Sum && !slices.ContainsFunc(sums, func(s derive.Sum) bool { return s.Target == e }) {
+			add("entity %s has the kind Sum, but no sum has this target", e.Name)
+		}
+		for _, sum := range sums {
+			if e.BaseEntity() != sum.Target {
 				continue
 			}
 			for _, template := range []model.KeyTemplate{e.PK, e.SK, e.IndexPK, e.IndexSK} {
 				for _, name := range template.Placeholders() {
 					if slices.Contains(sum.Attributes, e.AttributeForPlaceholder(name)) {
-						t.Errorf("the key %q of the entity %s contains the derived number %s", template, e.Name, name)
+						add("the key %s of entity %s contains the derived number %s: a mutation that changes the number does not change the key", template, e.Name, name)
 					}
 				}
 			}
+		}
+	}
+	for _, sum := range sums {
+		for _, e := range sum.Bases() {
+			if e.Kind != model.Base {
+				add("records of entity %s contribute to %s, but they derive from other records", e.Name, sum.Attributes)
+			}
+		}
+	}
+	return problems
+}
+
+func TestDeclaredSums(t *testing.T) {
+	for _, problem := range problemsOf(derive.Sums(), model.Entities()) {
+		t.Error(problem)
+	}
+	byOrders := model.EntityProduct
+	byOrders.IndexPK, byOrders.IndexSK = "PRODUCTS", "{orderCount}#{sku}"
+	counted := slices.Clone(derive.Sums())
+	for i := range counted {
+		if counted[i].Target == &model.EntityProduct {
+			counted[i].Target = &byOrders
+		}
+	}
+	for want, problems := range map[string][]string{
+		"{orderCount}#{sku} of entity product contains the derived number orderCount": problemsOf(counted, []*model.Entity{&byOrders}),
+		"entity category has the kind Sum":                                            problemsOf(nil, []*model.Entity{&model.EntityCategory}),
+	} {
+		if len(problems) != 1 || !strings.Contains(problems[0], want) {
+			t.Errorf("the problems are %q, want %q", problems, want)
 		}
 	}
 }

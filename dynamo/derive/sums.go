@@ -26,8 +26,8 @@ type Sum struct {
 	Revision string
 	// DeletedAtZero reports whether a mutation deletes the target instead of storing the number 0.
 	DeletedAtZero bool
-	// from contains the functions that compute what a base value contributes.
-	from []func(base any, to *contributor)
+	// from declares what base values contribute.
+	from []contribution
 }
 
 // contributor receives what a base value contributes. It is a struct instead of a function, so that
@@ -45,30 +45,46 @@ func (c *contributor) add(attribute string, amount decimal.Decimal, values ...st
 	c.yield(target, Amount{c.sum, attribute, amount})
 }
 
-// from makes a function for one type of base values accept all base values.
-func from[B any](of func(b *B, to *contributor)) func(any, *contributor) {
-	return func(base any, to *contributor) {
+// contribution declares what the base values of one entity contribute. Its function ignores the base
+// values of other entities.
+type contribution struct {
+	entity *model.Entity
+	of     func(base any, to *contributor)
+}
+
+// from returns the contribution of the base values with type B.
+func from[B any](of func(b *B, to *contributor)) contribution {
+	return contribution{model.EntityOfValue(new(B)), func(base any, to *contributor) {
 		if b, ok := base.(*B); ok && b != nil {
 			of(b, to)
 		}
+	}}
+}
+
+// Bases returns the entities whose base values contribute to the numbers.
+func (s *Sum) Bases() []*model.Entity {
+	var bases []*model.Entity
+	for _, c := range s.from {
+		bases = append(bases, c.entity)
 	}
+	return bases
 }
 
 // sums contains all declared sums. Do not modify it.
 var sums = []Sum{
-	{Target: &model.EntityOrderCounts, Attributes: statusNames(), from: []func(any, *contributor){
+	{Target: &model.EntityOrderCounts, Attributes: statusNames(), from: []contribution{
 		from(func(o *commerce.Order, to *contributor) {
 			to.add(o.Status.String(), number(1), model.OrderCountPart(o.ID))
 		}),
 	}},
-	{Target: &model.EntityRepOrders, Attributes: []string{model.AttrOrders}, from: []func(any, *contributor){
+	{Target: &model.EntityRepOrders, Attributes: []string{model.AttrOrders}, from: []contribution{
 		from(func(o *commerce.Order, to *contributor) {
 			if o.AccountRepID != "" {
 				to.add(model.AttrOrders, number(1), string(o.AccountRepID), model.RepOrderCountPart(o.ID))
 			}
 		}),
 	}},
-	{Target: &model.EntitySpending, Attributes: []string{model.AttrOrders, model.AttrSpent}, from: []func(any, *contributor){
+	{Target: &model.EntitySpending, Attributes: []string{model.AttrOrders, model.AttrSpent}, from: []contribution{
 		from(func(o *commerce.Order, to *contributor) {
 			s := o.Spending()
 			target := []string{string(s.CustomerID), s.Month, string(s.Total.Currency)}
@@ -76,7 +92,7 @@ var sums = []Sum{
 			to.add(model.AttrSpent, s.Total.Amount, target...)
 		}),
 	}},
-	{Target: &model.EntityLastEvent, Attributes: []string{model.AttrOpenOrders, model.AttrReservedUnits}, from: []func(any, *contributor){
+	{Target: &model.EntityLastEvent, Attributes: []string{model.AttrOpenOrders, model.AttrReservedUnits}, from: []contribution{
 		from(func(o *commerce.Order, to *contributor) {
 			if !o.Status.ReservesStock() {
 				return
@@ -87,12 +103,12 @@ var sums = []Sum{
 			}
 		}),
 	}},
-	{Target: &model.EntityCustomer, Attributes: []string{model.AttrOrderCount}, Optional: true, from: []func(any, *contributor){
+	{Target: &model.EntityCustomer, Attributes: []string{model.AttrOrderCount}, Optional: true, from: []contribution{
 		from(func(o *commerce.Order, to *contributor) {
 			to.add(model.AttrOrderCount, number(1), string(o.CustomerID))
 		}),
 	}},
-	{Target: &model.EntityProduct, Revision: model.AttrStockRevision, Attributes: []string{model.AttrOrderCount}, Optional: true, from: []func(any, *contributor){
+	{Target: &model.EntityProduct, Revision: model.AttrStockRevision, Attributes: []string{model.AttrOrderCount}, Optional: true, from: []contribution{
 		from(func(o *commerce.Order, to *contributor) {
 			counted := map[commerce.SKU]bool{}
 			for _, item := range o.Items {
@@ -103,12 +119,12 @@ var sums = []Sum{
 			}
 		}),
 	}},
-	{Target: &model.EntityProduct, Revision: model.AttrStockRevision, Attributes: []string{model.AttrTotalInventory}, Optional: true, Max: commerce.MaxTotalInventory, from: []func(any, *contributor){
+	{Target: &model.EntityProduct, Revision: model.AttrStockRevision, Attributes: []string{model.AttrTotalInventory}, Optional: true, Max: commerce.MaxTotalInventory, from: []contribution{
 		from(func(l *commerce.InventoryLevel, to *contributor) {
 			to.add(model.AttrTotalInventory, number(l.Quantity), string(l.SKU))
 		}),
 	}},
-	{Target: &model.EntityProduct, Revision: model.AttrStockRevision, Attributes: []string{model.AttrAvailable}, Optional: true, Floor: true, from: []func(any, *contributor){
+	{Target: &model.EntityProduct, Revision: model.AttrStockRevision, Attributes: []string{model.AttrAvailable}, Optional: true, Floor: true, from: []contribution{
 		from(func(l *commerce.InventoryLevel, to *contributor) {
 			to.add(model.AttrAvailable, number(l.Quantity), string(l.SKU))
 		}),
@@ -121,7 +137,7 @@ var sums = []Sum{
 			}
 		}),
 	}},
-	{Target: &model.EntityCategory, Revision: model.AttrVersion, DeletedAtZero: true, Attributes: []string{model.AttrProductCount}, from: []func(any, *contributor){
+	{Target: &model.EntityCategory, Revision: model.AttrVersion, DeletedAtZero: true, Attributes: []string{model.AttrProductCount}, from: []contribution{
 		from(func(p *commerce.Product, to *contributor) {
 			if p.Category != "" {
 				to.add(model.AttrProductCount, number(1), p.Category)

@@ -77,8 +77,10 @@ const (
 
 // recordCodec encodes and decodes the attributes of an entity's records as values of one Go type.
 type recordCodec interface {
-	// encode returns the attributes of v, a pointer to a value. If v has another type, it returns false.
-	encode(v any) (Record, bool)
+	// encodes reports whether v is a pointer to a value of this type.
+	encodes(v any) bool
+	// encode returns the attributes of a value. v is a pointer to it.
+	encode(v any) Record
 	// decode returns a pointer to the value of a record.
 	decode(codec *Codec, r Reader) (any, error)
 	// largest returns a pointer to the value with the largest record.
@@ -89,14 +91,15 @@ type recordCodec interface {
 // codecFor is a recordCodec for values of type V: a function that declares their attributes.
 type codecFor[V any] func(*attributeVisitor, *V)
 
-func (declare codecFor[V]) encode(v any) (Record, bool) {
-	value, ok := v.(*V)
-	if !ok {
-		return nil, false
-	}
+func (declare codecFor[V]) encodes(v any) bool {
+	_, ok := v.(*V)
+	return ok
+}
+
+func (declare codecFor[V]) encode(v any) Record {
 	a := attributeVisitor{mode: modeWriting, encoded: make(Record, 8)}
-	declare(&a, value)
-	return a.encoded, true
+	declare(&a, v.(*V))
+	return a.encoded
 }
 
 func (declare codecFor[V]) decode(codec *Codec, r Reader) (any, error) {
@@ -112,23 +115,20 @@ func (declare codecFor[V]) describe() []Attribute { return describeAttributes(de
 // EncodeWithEdges returns the record of a value and its copies. v points to a value that an entity's
 // codec encodes, such as a commerce.Product.
 func EncodeWithEdges(b *KeyBuilder, v any) []Record {
-	e, attributes := entityAndAttributes(v)
-	return b.encodeWithCopies(e, attributes)
+	e := EntityOfValue(v)
+	return b.encodeWithCopies(e, e.codec.encode(v))
 }
 
-// EncodeAttributes returns the attributes of a value, without the keys.
+// EncodeAttributes returns the attributes of a value, without the keys. v points to the value.
 func EncodeAttributes(v any) Record {
-	_, attributes := entityAndAttributes(v)
-	return attributes
+	return EntityOfValue(v).codec.encode(v)
 }
 
-func entityAndAttributes(v any) (*Entity, Record) {
+// EntityOfValue returns the entity whose codec encodes the value to which v points.
+func EntityOfValue(v any) *Entity {
 	for _, e := range allEntities {
-		if e.codec == nil {
-			continue
-		}
-		if attributes, ok := e.codec.encode(v); ok {
-			return e, attributes
+		if e.codec != nil && e.codec.encodes(v) {
+			return e
 		}
 	}
 	panic(fmt.Sprintf("no entity has a codec for %T", v))

@@ -39,7 +39,7 @@ func TestEveryFieldHasAnAttribute(t *testing.T) {
 		for i := range lines {
 			lines[i].Quantity = 1
 		}
-		record, _ := c.encode(v)
+		record := c.encode(v)
 		decoded, err := c.decode(&Codec{Currency: "USD", Shards: 1}, Reader{Record: record})
 		if err != nil {
 			t.Errorf("%T: %v", v, err)

@@ -98,8 +98,7 @@ func (codec *Codec) Reencode(e *Entity, r Record) ([]Record, error) {
 	case e.Kind == Claim:
 		return []Record{r}, nil // the value that it reserves is only in its key
 	}
-	attributes, _ := e.BaseEntity().codec.encode(v)
-	return codec.KeyBuilder().encodeWithCopies(e.BaseEntity(), attributes), nil
+	return codec.KeyBuilder().encodeWithCopies(e.BaseEntity(), e.BaseEntity().codec.encode(v)), nil
 }
 
 // decode decodes a record with the codec of its entity.

@@ -15,8 +15,7 @@ func MaxRecordSizes() map[string]int {
 		if e.codec == nil {
 			continue
 		}
-		attributes, _ := e.codec.encode(e.codec.largest())
-		for _, r := range b.encodeWithCopies(e, attributes) {
+		for _, r := range b.encodeWithCopies(e, e.codec.encode(e.codec.largest())) {
 			sizes[TextOf(r, "entity")] = SizeOf(r) + extraShardDigit
 		}
 	}
