@@ -80,8 +80,8 @@ func New(db *dynamodb.Client, opts Options) (*Store, error) {
 		return nil, fmt.Errorf("open order book: Options.Shards is %d, but must be from 1 to %d", opts.Shards, model.MaxShards)
 	}
 	t := table.Open(db, opts.Table, table.Options{
-		Codec: model.Codec{Currency: cmp.Or(opts.Currency, "USD"), Shards: max(1, opts.Shards)},
-		Clock: opts.Clock, Entropy: opts.Entropy, Log: opts.Log, Observer: opts.Observer, Attempts: opts.Attempts,
+		Codec:    model.Codec{Currency: cmp.Or(opts.Currency, "USD"), Shards: max(1, opts.Shards)},
+		IDSource: model.IDSource{Clock: opts.Clock, Entropy: opts.Entropy}, Log: opts.Log, Observer: opts.Observer, Attempts: opts.Attempts,
 	})
 	return newStore(t, opts.Reservations), nil
 }

@@ -329,7 +329,7 @@ func (o *orderCounter) addNewOrders(ctx context.Context) error {
 	t := o.client.table
 	now := t.Now()
 	from, _ := commerce.MinULIDAt(o.discoveredUntil.Add(-maxVisibilityDelay))
-	to, _ := commerce.MinULIDAt(now.Add(table.MaxClockSkew))
+	to, _ := commerce.MinULIDAt(now.Add(model.MaxClockSkew))
 	for _, status := range commerce.Statuses() {
 		base, err := model.OrdersPlaced.PK.Build(status.String())
 		if err != nil {

@@ -53,7 +53,7 @@ type orderHistory struct {
 // with an ID in the future, lastEventID ignores this event.
 func (h *orderHistory) lastEventID(ctx context.Context) (commerce.EventID, error) {
 	t, now := h.feed.table, h.feed.latestPossibleID()
-	id, err := h.lastEventUpTo(ctx, lowestIDAt(t.Now().Add(table.MaxClockSkew)))
+	id, err := h.lastEventUpTo(ctx, lowestIDAt(t.Now().Add(model.MaxClockSkew)))
 	if err != nil || id <= now {
 		return id, err
 	}

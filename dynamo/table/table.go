@@ -2,7 +2,6 @@ package table
 
 import (
 	"crypto/rand"
-	"io"
 	"log/slog"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 // not cache records.
 type Table struct {
 	model.Codec
+	model.IDSource
 	Name string
 	// Client is the SDK client. It charges each read to the ReadBudget in the context. If the local
 	// clock and DynamoDB's clock differ by more than MaxClockDifference, it rejects writes with a
@@ -26,10 +26,8 @@ type Table struct {
 	// the SDK supports. FallbackReason then describes this setting.
 	fastPath       *fastPath
 	FallbackReason string
-	clock          func() time.Time
 	// watch compares the local clock with DynamoDB's clock.
-	watch   *clockWatch
-	entropy io.Reader
+	watch *clockWatch
 	// observer is notified of all requests to the table. It may be nil.
 	observer trace.Observer
 	stats    *Stats
@@ -47,11 +45,8 @@ type Table struct {
 type Options struct {
 	// Codec is the layout of the records.
 	Codec model.Codec
-	// Clock returns the local time. The default is the system clock.
-	Clock func() time.Time
-	// Entropy is the source of the random bytes of new IDs. The default is crypto/rand. The reader
-	// must be safe for concurrent use.
-	Entropy io.Reader
+	// IDSource has the defaults of the system clock and crypto/rand.
+	model.IDSource
 	// Log receives a message when Clock and DynamoDB's clock start to differ, and when they agree
 	// again. By default, the messages are discarded.
 	Log *slog.Logger
@@ -74,7 +69,7 @@ func Open(db *dynamodb.Client, name string, opts Options) *Table {
 	}
 	opts.Attempts.Log = opts.Log
 	guard := attempt.NewGuard(opts.Attempts)
-	t := &Table{Codec: opts.Codec, Name: name, clock: opts.Clock, entropy: opts.Entropy, observer: opts.Observer, stats: newStats(), Guard: guard}
+	t := &Table{Codec: opts.Codec, IDSource: opts.IDSource, Name: name, observer: opts.Observer, stats: newStats(), Guard: guard}
 	watched, watch := watchClock(db, opts.Clock, clockLogger(opts.Log))
 	t.watch = watch
 	guarded := guard.WrapClient(watched)

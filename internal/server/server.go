@@ -3,7 +3,7 @@
 // A GraphQL request passes through these steps:
 //
 //   - The request gets a request ID. If its handler panics, the server recovers (requestid.go).
-//   - Telemetry observes the request (package observation).
+//   - Telemetry observes the request (internal/telemetry).
 //   - If authentication is off, the Host header is checked (httpheader.AllowedHosts).
 //   - The CORS rules are applied.
 //   - The Accept header determines the media type of the response (mediatype.go).
