@@ -42,8 +42,8 @@ func (r *Resolver) presentError(ctx context.Context, err error) *gqlerror.Error 
 	var full *admission.Refusal
 	switch {
 	case errors.As(err, &full):
-		shown = show(full.Pool().Code, "%s", full.Error())
-		shown.Extensions["pool"] = full.Pool().Name
+		shown = show(full.Pool.Code, "%s", full.Error())
+		shown.Extensions["pool"] = full.Pool.Name
 		return shown
 	case errors.As(err, &invalid):
 		return show(errcode.BadUserInput, "%s", invalidValueMessage(invalid, shown.Path))

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
-	"github.com/vektah/gqlparser/v2/parser"
 )
 
 // TrustedDocument is a document that the operator of the server allows clients to execute by its
@@ -18,22 +17,6 @@ type TrustedDocument struct {
 	// name, Name is empty.
 	Name string
 	Text string
-}
-
-// OperationNames returns the names of the operations in the document. It omits operations without
-// names. If the document has a syntax error, it returns nil.
-func (t TrustedDocument) OperationNames() []string {
-	parsed, err := parser.ParseQuery(&ast.Source{Input: t.Text})
-	if err != nil {
-		return nil
-	}
-	var names []string
-	for _, o := range parsed.Operations {
-		if o.Name != "" {
-			names = append(names, o.Name)
-		}
-	}
-	return names
 }
 
 // loadTrusted parses and stores the trusted documents. An invalid document is also stored, so that

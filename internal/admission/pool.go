@@ -46,7 +46,7 @@ type Pool struct {
 
 func newPool(d PoolDeclaration) *Pool {
 	p := &Pool{PoolDeclaration: d, size: int64(max(1, d.Size)), usedByKey: map[string]int64{}, queues: map[string]*callerQueue{}}
-	p.full, p.exceeded = Refusal{pool: p}, Refusal{pool: p, shareExceeded: true}
+	p.full, p.exceeded = Refusal{Pool: &p.PoolDeclaration}, Refusal{Pool: &p.PoolDeclaration, ShareExceeded: true}
 	return p
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"math"
 	"runtime"
+	"strconv"
 
 	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/internal/setting"
@@ -138,7 +139,7 @@ var poolDeclarations = [poolCount]PoolDeclaration{
 func (s *Sizes) Settings() (rows []setting.Setting) {
 	for id, d := range &poolDeclarations {
 		if d.Setting != "" {
-			rows = append(rows, setting.Setting{Name: d.Setting, Value: setting.Number(&s[id], itoa(d.Default), 1, math.MaxInt32), Meaning: cmp.Or(d.Meaning, d.Counts), Exceeded: d.RefusalMarkdown()})
+			rows = append(rows, setting.Setting{Name: d.Setting, Value: setting.Number(&s[id], strconv.Itoa(d.Default), 1, math.MaxInt32), Meaning: cmp.Or(d.Meaning, d.Counts), Exceeded: d.RefusalMarkdown()})
 		}
 	}
 	return rows

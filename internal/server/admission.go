@@ -80,7 +80,7 @@ func poolRefusal(full *admission.Refusal) *refusal {
 	if full == nil {
 		return nil
 	}
-	r := newRefusal(http.StatusServiceUnavailable, full.Pool().Code, "%s", full.Error())
-	r.pool, r.shareExceeded = full.Pool().Name, full.ShareExceeded()
+	r := newRefusal(http.StatusServiceUnavailable, full.Pool.Code, "%s", full.Error())
+	r.pool, r.shareExceeded = full.Pool.Name, full.ShareExceeded
 	return r
 }
