@@ -13,7 +13,7 @@ type Dataset struct {
 	Levels     []InventoryLevel
 	Customers  []Customer
 	Orders     []OrderWithItems
-	// Spending is computed from the orders by ComputeDerivedFields.
+	// Spending is computed from the orders by derive.Complete.
 	Spending []Spending
 }
 
@@ -25,54 +25,32 @@ type OrderWithItems struct {
 	Events []Event
 }
 
-// ComputeDerivedFields computes the fields that depend on other records, such as order totals and
-// available stock.
+// CompleteOrders computes the fields of orders that depend on their line items, events and customers,
+// such as the total.
 //
 // If the dataset is inconsistent, it returns an error that wraps an InvalidError.
-func (b *Dataset) ComputeDerivedFields() error {
+func (b *Dataset) CompleteOrders() error {
 	if err := b.validate(); err != nil {
 		return err
 	}
-	products := map[SKU]*Product{}
-	for i := range b.Products {
-		p := &b.Products[i]
-		p.TotalInventory, p.Available = 0, 0
-		products[p.SKU] = p
-	}
-	for _, l := range b.Levels {
-		p := products[l.SKU]
-		p.TotalInventory += l.Quantity
-		p.Available += l.Quantity
+	products := map[SKU]bool{}
+	for _, p := range b.Products {
+		products[p.SKU] = true
 	}
 	customers := map[CustomerID]*Customer{}
 	for i := range b.Customers {
-		c := &b.Customers[i]
-		c.OrderCount, c.SpendingComplete = new(int), true
-		customers[c.ID] = c
+		customers[b.Customers[i].ID] = &b.Customers[i]
 	}
-	spent := map[CustomerID]Spendings{}
 	for i := range b.Orders {
-		o := &b.Orders[i]
-		err := o.computeDerivedFields(customers, products)
-		if err == nil {
-			if spent[o.CustomerID] == nil {
-				spent[o.CustomerID] = Spendings{}
-			}
-			err = spent[o.CustomerID].Add(o.Order)
+		if err := b.Orders[i].complete(customers, products); err != nil {
+			return fmt.Errorf("order %s: %w", b.Orders[i].ID, err)
 		}
-		if err != nil {
-			return fmt.Errorf("order %s: %w", o.ID, err)
-		}
-	}
-	b.Spending = nil
-	for _, c := range b.Customers {
-		b.Spending = append(b.Spending, spent[c.ID].Sorted()...)
 	}
 	return nil
 }
 
 // validate returns an error for a duplicate ID or email address, a reference to a missing record,
-// or a negative number. It checks only the IDs of orders. OrderWithItems.computeDerivedFields
+// or a negative number. It checks only the IDs of orders. OrderWithItems.complete
 // checks the rest.
 func (b *Dataset) validate() error {
 	seen := map[string]bool{}
@@ -125,7 +103,7 @@ func (b *Dataset) validate() error {
 	return firstErr
 }
 
-func (o *OrderWithItems) computeDerivedFields(customers map[CustomerID]*Customer, products map[SKU]*Product) error {
+func (o *OrderWithItems) complete(customers map[CustomerID]*Customer, products map[SKU]bool) error {
 	customer := customers[o.CustomerID]
 	if customer == nil {
 		return NewInvalidError("customer %s is not in the dataset", o.CustomerID)
@@ -133,14 +111,12 @@ func (o *OrderWithItems) computeDerivedFields(customers map[CustomerID]*Customer
 	if len(o.Lines) == 0 {
 		return NewInvalidError("has no items")
 	}
-	*customer.OrderCount++
 	o.AccountRepID = customer.AccountRepID
 	o.Total = Money{Currency: o.Lines[0].UnitPrice.Currency}
 	seen := map[SKU]bool{}
 	for i := range o.Lines {
 		line := &o.Lines[i]
-		product := products[line.SKU]
-		if product == nil {
+		if !products[line.SKU] {
 			return NewInvalidError("product %s is not in the dataset", line.SKU)
 		}
 		if seen[line.SKU] {
@@ -163,9 +139,6 @@ func (o *OrderWithItems) computeDerivedFields(customers map[CustomerID]*Customer
 		}
 		if o.Total, err = o.Total.Plus(subtotal); err != nil {
 			return err
-		}
-		if o.Status.ReservesStock() {
-			product.Available -= line.Quantity
 		}
 	}
 	itemCount := len(o.Lines)

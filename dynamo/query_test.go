@@ -14,6 +14,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/derive"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/trace"
 	"github.com/ordergraph/ordergraph/internal/test/dynamolocal"
@@ -61,7 +62,7 @@ func datasetOf(t interface{ Fatal(...any) }, statuses ...commerce.Status) commer
 	for i, status := range statuses {
 		dataset.Orders = append(dataset.Orders, orderAt(start, i, "c", status))
 	}
-	if err := dataset.ComputeDerivedFields(); err != nil {
+	if err := derive.Complete(&dataset); err != nil {
 		t.Fatal(err)
 	}
 	return dataset

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/derive"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/trace"
 	"github.com/ordergraph/ordergraph/loaders"
@@ -38,7 +39,7 @@ func orderOfSize(t testing.TB, items, events int) commerce.Dataset {
 		o.Events = append(o.Events, commerce.Event{ID: commerce.EventID(fmt.Sprintf("01HVMK3P2Q%016d", i)), OrderID: largeOrder, Type: commerce.EventItemSet, At: at, Actor: fmt.Sprint(i)})
 	}
 	dataset.Orders = []commerce.OrderWithItems{o}
-	if err := dataset.ComputeDerivedFields(); err != nil {
+	if err := derive.Complete(&dataset); err != nil {
 		t.Fatal(err)
 	}
 	return dataset

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -27,6 +26,28 @@ func (t Transfers) InitOrderCounts(ctx context.Context) error {
 // partCounts maps the field Part of a counter record to the record's order counts by status. Each
 // counter record counts only some of the table's orders.
 type partCounts map[string]commerce.StatusCounts
+
+// areZero reports whether all counts are known to be 0.
+func (counts partCounts) areZero() bool {
+	for _, part := range counts {
+		if part != (commerce.StatusCounts{}) {
+			return false
+		}
+	}
+	return counts != nil
+}
+
+// add adds the change of the counts in one record. It ignores changes if the counts are unknown.
+func (counts partCounts) add(d derive.Delta) {
+	if counts == nil {
+		return
+	}
+	part := counts[d.Value(0)]
+	for _, s := range commerce.Statuses() {
+		part[s] += d.Int(s.String())
+	}
+	counts[d.Value(0)] = part
+}
 
 // statusCounts returns the table's order counts, or nil if they do not include all orders. If the
 // table has no orders and no counts, statusCounts first writes counts of zero.
@@ -60,8 +81,8 @@ func (t Transfers) readCounts(ctx context.Context) (counts partCounts, kept bool
 	return counted, true, nil
 }
 
-// hasOrders reports whether the table's index contains any order.
-func (t Transfers) hasOrders(ctx context.Context) (bool, error) {
+// hasNoOrders reports whether the table's index contains no orders.
+func (t Transfers) hasNoOrders(ctx context.Context) (bool, error) {
 	for _, status := range commerce.Statuses() {
 		base, err := model.OrdersByStatus.PK.Build(status.String())
 		if err != nil {
@@ -70,17 +91,17 @@ func (t Transfers) hasOrders(ctx context.Context) (bool, error) {
 		for shard := range t.table.Shards {
 			found, _, err := t.table.Query(ctx, &model.OrdersByStatus.AccessPattern, base+model.ShardSuffix(shard, t.table.Shards), "", model.Range{}, 1, true)
 			if err != nil || len(found) > 0 {
-				return true, err
+				return false, err
 			}
 		}
 	}
-	return false, nil
+	return true, nil
 }
 
 // writeZeroCounts writes order counts of zero if the table has no orders. If another server or a
 // new order has just written counts, writeZeroCounts writes nothing and returns nil.
 func (t Transfers) writeZeroCounts(ctx context.Context) (partCounts, error) {
-	if has, err := t.hasOrders(ctx); err != nil || has {
+	if none, err := t.hasNoOrders(ctx); err != nil || !none {
 		return nil, err
 	}
 	zero := partCounts{}
@@ -112,94 +133,4 @@ func (t Transfers) orderCountRecords(counts partCounts, complete bool) []model.R
 		records = append(records, model.OrderCountsRecord(b, commerce.OrderCounts{Part: part, Complete: complete, ByStatus: counts[part]}))
 	}
 	return records
-}
-
-// orderCounter counts orders by status while they are loaded. It is safe for concurrent use.
-type orderCounter struct {
-	t Transfers
-
-	mu    sync.Mutex
-	begun bool
-	// hadOrders is true if the table had orders before the load.
-	hadOrders bool
-	// counts contains the order counts, including all loaded orders. It is nil if the table has no
-	// complete order counts.
-	counts partCounts
-}
-
-// begin reads the order counts of the table and marks them as incomplete. If begin is called again,
-// it does nothing.
-func (l *orderCounter) begin(ctx context.Context) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.begun {
-		return nil
-	}
-	counts, err := l.t.statusCounts(ctx)
-	if err != nil {
-		return err
-	}
-	if counts != nil {
-		// If the load is interrupted, the table must not contain wrong counts.
-		if err := l.t.putAll(ctx, l.t.orderCountRecords(nil, false)); err != nil {
-			return err
-		}
-	}
-	for _, part := range counts {
-		l.hadOrders = l.hadOrders || part != commerce.StatusCounts{}
-	}
-	l.begun, l.counts = true, counts
-	return nil
-}
-
-// add counts the orders of a dataset. It must be called before the orders are written, because it
-// subtracts the existing orders that the load replaces.
-//
-// Errors: table.ErrUnavailable, table.ErrNoTable, table.ErrAccessDenied.
-func (l *orderCounter) add(ctx context.Context, dataset commerce.Dataset) error {
-	if len(dataset.Orders) == 0 {
-		return nil
-	}
-	if err := l.begin(ctx); err != nil || l.counts == nil {
-		return err
-	}
-	b := l.t.table.KeyBuilder()
-	keys := make([]model.Keys, len(dataset.Orders))
-	for i, o := range dataset.Orders {
-		keys[i] = model.OrderByID.Key(b, o.ID)
-	}
-	existing := make([]model.Reader, len(keys))
-	if l.hadOrders {
-		var err error
-		if existing, err = l.t.table.Consistent().GetMany(ctx, &model.OrderByID.AccessPattern, keys); err != nil {
-			return err
-		}
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	totals := derive.Totals{Only: []*model.Entity{&model.EntityOrderCounts}}
-	for i, o := range dataset.Orders {
-		totals.Add(&o.Order)
-		if status, err := commerce.ParseStatus(existing[i].Text("status")); err == nil {
-			totals.Subtract(&commerce.Order{ID: o.ID, Status: status})
-		}
-	}
-	for _, d := range totals.Deltas {
-		counts := l.counts[d.Value(0)]
-		for _, s := range commerce.Statuses() {
-			counts[s] += d.Int(s.String())
-		}
-		l.counts[d.Value(0)] = counts
-	}
-	return nil
-}
-
-// finish writes the order counts and returns the number of records written.
-//
-// Errors: table.ErrUnavailable, table.ErrNoTable, table.ErrAccessDenied.
-func (l *orderCounter) finish(ctx context.Context) (int, error) {
-	if l.counts == nil {
-		return 0, nil
-	}
-	return model.OrderCountParts, l.t.putAll(ctx, l.t.orderCountRecords(l.counts, true))
 }

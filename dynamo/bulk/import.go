@@ -399,7 +399,7 @@ const putAttempts = 12
 //
 // It returns the errors of put.
 func (i *importer) putAndInvalidateCounts(ctx context.Context, key model.Keys, rec model.Record) (lineOutcome, error) {
-	if *i.opts.From.HadRecords && !i.opts.DryRun && i.numbers.counterKey(rec).PK != "" {
+	if *i.opts.From.HadRecords && !i.opts.DryRun && isCounted(key) {
 		old, err := i.currentRecord(ctx, key)
 		if err == nil && (old == nil || i.opts.Overwrite) {
 			err = i.numbers.removeCounts(ctx, old, rec)

@@ -3,6 +3,7 @@ package bulk
 import (
 	"context"
 	"maps"
+	"slices"
 	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -41,29 +42,29 @@ func (t Transfers) hasRecords(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// counterKey returns the key of the product or account rep whose order count depends on rec. If no
-// order count depends on rec, the key is empty.
-func (n *countInvalidator) counterKey(rec model.Record) model.Keys {
-	b, k := n.table.KeyBuilder(), model.KeyOf(rec)
+// isCounted reports whether an order count can depend on the record with the key k.
+func isCounted(k model.Keys) bool {
 	e := model.EntityOf(k)
-	if e == nil {
-		return model.Keys{}
+	return e != nil && (e.Name == model.EntityOrderItem.Name || e.Name == model.EntityCustomerOrder.Name || e.Name == model.EntityRepOrders.Name)
+}
+
+// counters returns the keys of the products and account reps whose order counts depend on rec.
+func (n *countInvalidator) counters(rec model.Record) (keys []model.Keys) {
+	order, k := partialOrder(rec), model.KeyOf(rec)
+	if e := model.EntityOf(k); e != nil && e.Name == model.EntityRepOrders.Name {
+		order.AccountRepID = commerce.EmployeeID(model.FirstPlaceholderValue(e.PK, k.PK)) // one of the records that count
 	}
-	rep := commerce.EmployeeID(model.FirstPlaceholderValue(e.PK, k.PK))
-	switch e.Name {
-	case model.EntityOrderItem.Name:
-		return model.ProductBySKU.Key(b, commerce.SKU(model.FirstPlaceholderValue(e.SK, k.SK))).Primary()
-	case model.EntityCustomerOrder.Name:
-		rep = commerce.EmployeeID(model.FirstPlaceholderValue(e.IndexPK, model.TextOf(rec, model.AttrIndexPK)))
-	case model.EntityRepOrders.Name:
-	default:
-		return model.Keys{}
+	b := n.table.KeyBuilder()
+	for _, item := range order.Items {
+		keys = append(keys, model.ProductBySKU.Key(b, item.SKU).Primary())
 	}
-	first := model.KeyOf(model.RepOrderCountRecord(b, commerce.RepOrderCount{EmployeeID: rep, Part: model.FirstRepCountPart}))
-	if b.Err != nil || first == k {
-		return model.Keys{}
+	if order.AccountRepID != "" {
+		keys = append(keys, model.KeyOf(model.RepOrderCountRecord(b, commerce.RepOrderCount{EmployeeID: order.AccountRepID, Part: model.FirstRepCountPart})))
 	}
-	return first
+	if b.Err != nil || slices.Contains(keys, k) {
+		return nil
+	}
+	return keys
 }
 
 // preservedCountAttributes returns the names of the attributes that contain order counts in a
@@ -98,13 +99,13 @@ func withExistingCounts(old, rec model.Record) model.Record {
 //
 // Errors are wrapped by table.WrapError.
 func (n *countInvalidator) removeCounts(ctx context.Context, old, rec model.Record) error {
-	before, after := n.counterKey(old), n.counterKey(rec)
-	if before == after {
+	before, after := n.counters(old), n.counters(rec)
+	if slices.Equal(before, after) {
 		return nil
 	}
-	for _, k := range []model.Keys{before, after} {
+	for _, k := range append(before, after...) {
 		n.mu.Lock()
-		done := k.PK == "" || n.done[k]
+		done := n.done[k]
 		n.mu.Unlock()
 		if done {
 			continue

@@ -24,18 +24,9 @@ const writeBatchSize = 25
 // Errors: commerce.InvalidError for an invalid key; table.ErrUnavailable, table.ErrNoTable,
 // table.ErrAccessDenied.
 func (t Transfers) Load(ctx context.Context, dataset commerce.Dataset) (int, error) {
-	records, err := t.datasetRecords(dataset)
+	totals := t.newLoadTotals()
+	records, err := totals.prepareRecords(ctx, dataset)
 	if err != nil {
-		return 0, err
-	}
-	counts, categories, lists := orderCounter{t: t}, t.newCategoryCounter(), t.newProductRepCounter()
-	if err := lists.add(ctx, dataset); err != nil {
-		return 0, err
-	}
-	if err := counts.add(ctx, dataset); err != nil {
-		return 0, err
-	}
-	if err := categories.add(ctx, dataset); err != nil {
 		return 0, err
 	}
 	last, err := t.lastEvents(ctx, dataset)
@@ -46,8 +37,19 @@ func (t Transfers) Load(ctx context.Context, dataset commerce.Dataset) (int, err
 	if err := t.putAll(ctx, records); err != nil {
 		return len(records), err
 	}
-	n, err := t.writeCounts(ctx, &counts, categories, lists)
+	n, err := totals.write(ctx)
 	return len(records) + n, err
+}
+
+// prepareRecords adds the orders and products of a dataset, and returns all its records.
+//
+// Errors: the errors of datasetRecords and add.
+func (l *loadTotals) prepareRecords(ctx context.Context, dataset commerce.Dataset) ([]model.Record, error) {
+	records, err := l.datasetRecords(dataset)
+	if err != nil {
+		return nil, err
+	}
+	return records, l.add(ctx, dataset)
 }
 
 // lastEvents returns the records with the last events of the dataset's customers. It omits customers
@@ -84,21 +86,6 @@ func (t Transfers) lastEvents(ctx context.Context, dataset commerce.Dataset) ([]
 	return records, b.Err
 }
 
-// writeCounts writes the order counts and category records that result from the loaded records. It
-// returns the number of records written.
-func (t Transfers) writeCounts(ctx context.Context, counts *orderCounter, categories *categoryCounter, lists *productRepCounter) (int, error) {
-	orders, err := counts.finish(ctx)
-	if err != nil {
-		return 0, err
-	}
-	products, err := categories.write(ctx)
-	if err != nil {
-		return orders, err
-	}
-	reps, err := lists.write(ctx)
-	return orders + products + reps, err
-}
-
 // datasetRecords returns all records of a dataset.
 //
 // Errors: commerce.InvalidError for a value that is not valid in a key.
@@ -112,7 +99,7 @@ func (t Transfers) datasetRecords(dataset commerce.Dataset) ([]model.Record, err
 		records = append(records, model.EncodeWithEdges(b, &w)...)
 	}
 	for _, p := range dataset.Products {
-		p.OrderCount = nil // productRepCounter.write writes the count after all orders have been loaded
+		p.OrderCount = nil // loadTotals.write writes the count after all orders have been loaded
 		records = append(records, model.EncodeWithEdges(b, &p)...)
 	}
 	for _, l := range dataset.Levels {
@@ -145,27 +132,17 @@ type LoadProgress struct {
 //
 // Errors: the errors of Load; the context's error.
 func (t Transfers) LoadAll(ctx context.Context, datasets iter.Seq[commerce.Dataset], progress func(LoadProgress)) (LoadProgress, error) {
-	counts := orderCounter{t: t}
 	next, stop := iter.Pull(datasets)
 	defer stop()
-	l, categories, lists := loadState{next: next, waiting: map[int]int{}, progress: progress}, t.newCategoryCounter(), t.newProductRepCounter()
+	l, totals := loadState{next: next, waiting: map[int]int{}, progress: progress}, t.newLoadTotals()
 	err := table.Parallel(ctx, table.MaxParallel, table.MaxParallel, func(ctx context.Context, _ int) error {
 		for ctx.Err() == nil {
 			index, dataset, ok := l.nextDataset()
 			if !ok {
 				return nil
 			}
-			records, err := t.datasetRecords(dataset)
+			records, err := totals.prepareRecords(ctx, dataset)
 			if err != nil {
-				return err
-			}
-			if err := lists.add(ctx, dataset); err != nil {
-				return err
-			}
-			if err := counts.add(ctx, dataset); err != nil {
-				return err
-			}
-			if err := categories.add(ctx, dataset); err != nil {
 				return err
 			}
 			for batch := range slices.Chunk(records, writeBatchSize) {
@@ -180,7 +157,7 @@ func (t Transfers) LoadAll(ctx context.Context, datasets iter.Seq[commerce.Datas
 	if err != nil {
 		return l.done, err
 	}
-	n, err := t.writeCounts(ctx, &counts, categories, lists)
+	n, err := totals.write(ctx)
 	l.done.Records += n
 	return l.done, err
 }
@@ -231,12 +208,9 @@ func (l *loadState) markLoaded(index, orders, records int) {
 
 // putAll writes records in batches, with concurrent requests.
 func (t Transfers) putAll(ctx context.Context, records []model.Record) error {
-	batches := (len(records) + writeBatchSize - 1) / writeBatchSize
-	if batches == 0 {
-		return nil
-	}
-	return table.Parallel(ctx, batches, table.MaxParallel, func(ctx context.Context, i int) error {
-		return t.putBatch(ctx, records[i*writeBatchSize:min((i+1)*writeBatchSize, len(records))])
+	batches := slices.Collect(slices.Chunk(records, writeBatchSize))
+	return table.Parallel(ctx, len(batches), table.MaxParallel, func(ctx context.Context, i int) error {
+		return t.putBatch(ctx, batches[i])
 	})
 }
 

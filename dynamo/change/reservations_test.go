@@ -10,6 +10,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/change"
+	"github.com/ordergraph/ordergraph/dynamo/derive"
 	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
@@ -32,7 +33,7 @@ func newReservationFixture(t testing.TB, db *dynamodb.Client, limits commerce.Re
 		Products:   []commerce.Product{{SKU: "mug", Name: "Mug", Category: "Kitchen", UnitPrice: price}, {SKU: "cup", Name: "Cup", Category: "Kitchen", UnitPrice: price}},
 		Levels:     []commerce.InventoryLevel{{SKU: "mug", WarehouseID: "w", Quantity: 1000}, {SKU: "cup", WarehouseID: "w", Quantity: 1000}},
 	}
-	if err := dataset.ComputeDerivedFields(); err != nil {
+	if err := derive.Complete(&dataset); err != nil {
 		t.Fatal(err)
 	}
 	storetest.LoadDataset(t, store, dataset)

@@ -15,6 +15,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/check"
+	"github.com/ordergraph/ordergraph/dynamo/derive"
 	"github.com/ordergraph/ordergraph/internal/test/longtest"
 	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
@@ -60,7 +61,7 @@ func largeDataset(t testing.TB, random *rand.Rand, orders int) commerce.Dataset 
 		}
 		dataset.Orders = append(dataset.Orders, o)
 	}
-	if err := dataset.ComputeDerivedFields(); err != nil {
+	if err := derive.Complete(&dataset); err != nil {
 		t.Fatal(err)
 	}
 	return dataset

@@ -18,6 +18,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/check"
+	"github.com/ordergraph/ordergraph/dynamo/derive"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/internal/test/faults"
 	"github.com/ordergraph/ordergraph/internal/test/longtest"
@@ -241,7 +242,7 @@ func TestARecountReadsOpenOrdersOnly(t *testing.T) {
 				late.Events = []commerce.Event{{ID: commerce.EventID(late.ID), OrderID: late.ID, Type: commerce.EventImported, To: commerce.Delivered, At: late.PlacedAt, Actor: "c"}}
 				dataset.Orders = append(dataset.Orders, late)
 			}
-			if err := dataset.ComputeDerivedFields(); err != nil {
+			if err := derive.Complete(&dataset); err != nil {
 				t.Fatal(err)
 			}
 			r := storetest.NewRawTable(t, db, dataset, dynamo.Options{})
@@ -286,7 +287,7 @@ func TestAnOrderPlacedDuringTheCheckIsNoDrift(t *testing.T) {
 		late.Events = []commerce.Event{{ID: commerce.EventID(late.ID), OrderID: late.ID, Type: commerce.EventPlaced, To: commerce.Pending, At: late.PlacedAt, Actor: "c"}}
 		late.Lines = late.Lines[:1]
 		dataset.Orders = append(dataset.Orders, late)
-		if err := dataset.ComputeDerivedFields(); err != nil {
+		if err := derive.Complete(&dataset); err != nil {
 			t.Fatal(err)
 		}
 		drifts, summary := r.WithHTTPHook(func(operation string, earlier int, _ string) *http.Response {

@@ -71,13 +71,15 @@ func (d Delta) Increases() bool {
 }
 
 // Int returns the change of the named number in d. If d does not contain it, the change is 0.
-func (d Delta) Int(attribute string) int {
+func (d Delta) Int(attribute string) int { return Amount{Value: d.value(attribute)}.Int() }
+
+func (d Delta) value(attribute string) decimal.Decimal {
 	for _, a := range d.Amounts {
 		if a.Attribute == attribute {
-			return a.Int()
+			return a.Value
 		}
 	}
-	return 0
+	return decimal.Decimal{}
 }
 
 // Totals adds up what base values contribute, by target. The zero value has no contributions.
@@ -155,6 +157,16 @@ func (t *Totals) add(target Target, more Amount) {
 
 // Err returns an error if a total would have more than 19 digits.
 func (t *Totals) Err() error { return t.err }
+
+// in returns the totals in the record with the given values in its primary key.
+func (t *Totals) in(e *model.Entity, values ...string) Delta {
+	target := Target{Entity: e}
+	copy(target.values[:], values)
+	if i, ok := t.index[target]; ok {
+		return t.Deltas[i]
+	}
+	return Delta{Target: target}
+}
 
 // Of returns the totals in the records of an entity.
 func (t *Totals) Of(e *model.Entity) []Delta {

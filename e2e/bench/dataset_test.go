@@ -9,6 +9,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/derive"
 )
 
 // The size of the dataset. Consecutive requests read different records, and the fifty pending
@@ -95,7 +96,7 @@ func newDataset(t testing.TB) commerce.Dataset {
 		}
 		dataset.Orders = append(dataset.Orders, order)
 	}
-	if err := dataset.ComputeDerivedFields(); err != nil {
+	if err := derive.Complete(&dataset); err != nil {
 		t.Fatal(err)
 	}
 	return dataset

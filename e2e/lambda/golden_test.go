@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"github.com/ordergraph/ordergraph/dynamo/derive"
 	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
@@ -173,7 +174,7 @@ func TestGoldenMutations(t *testing.T) {
 	d := newDatabase(t)
 	dataset := func() string {
 		created := storetest.MutationDataset(t, time.Now().Add(-24*time.Hour))
-		if err := created.ComputeDerivedFields(); err != nil {
+		if err := derive.Complete(&created); err != nil {
 			t.Fatal(err)
 		}
 		return d.load(t, created)

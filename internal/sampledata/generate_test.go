@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/derive"
 	"github.com/ordergraph/ordergraph/internal/sampledata"
 )
 
@@ -70,7 +71,7 @@ func TestGeneratedDatasetsAreConsistent(t *testing.T) {
 		if !reflect.DeepEqual(generated, dataset) {
 			t.Fatal("the same shape generated different datasets")
 		}
-		if err := dataset.ComputeDerivedFields(); err != nil {
+		if err := derive.Complete(&dataset); err != nil {
 			t.Fatal(err)
 		}
 		for i := range generated.Orders {

@@ -16,6 +16,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/derive"
 )
 
 //go:embed sample-data.json
@@ -69,7 +70,7 @@ func Read(r io.Reader) (commerce.Dataset, error) {
 	}
 	dataset, err := f.dataset()
 	if err == nil {
-		err = dataset.ComputeDerivedFields()
+		err = derive.Complete(&dataset)
 	}
 	if err != nil {
 		return commerce.Dataset{}, fmt.Errorf("read dataset: %w", err)

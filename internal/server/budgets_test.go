@@ -14,6 +14,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/derive"
 	"github.com/ordergraph/ordergraph/dynamo/markdown"
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/graph/bound"
@@ -81,7 +82,7 @@ func generateDataset(t testing.TB, o datasetOptions) commerce.Dataset {
 		}
 		dataset.Orders = append(dataset.Orders, order)
 	}
-	if err := dataset.ComputeDerivedFields(); err != nil {
+	if err := derive.Complete(&dataset); err != nil {
 		t.Fatal(err)
 	}
 	return dataset

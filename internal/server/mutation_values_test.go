@@ -14,6 +14,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/derive"
 	"github.com/ordergraph/ordergraph/embedded"
 	"github.com/ordergraph/ordergraph/internal/server"
 	"github.com/ordergraph/ordergraph/internal/test/longtest"
@@ -224,7 +225,7 @@ func TestTheLogKeepsAddressesAndKeysToItself(t *testing.T) {
 	})
 	store := storetest.NewTable(t, client, dynamo.Options{})
 	dataset := smallDataset(t)
-	if err := dataset.ComputeDerivedFields(); err != nil {
+	if err := derive.Complete(&dataset); err != nil {
 		t.Fatal(err)
 	}
 	storetest.LoadDataset(t, store, dataset)

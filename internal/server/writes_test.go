@@ -23,6 +23,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/derive"
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/internal/server"
@@ -71,7 +72,7 @@ func newShardedFixture(t testing.TB, db *dynamodb.Client, dataset commerce.Datas
 		t.Fatal(err)
 	}
 	s.table = description.Name
-	if err := dataset.ComputeDerivedFields(); err != nil {
+	if err := derive.Complete(&dataset); err != nil {
 		t.Fatal(err)
 	}
 	storetest.LoadDataset(t, s.store, dataset)

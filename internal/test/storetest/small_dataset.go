@@ -8,6 +8,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/derive"
 )
 
 // FirstOrderTime returns the time at which the first order of SmallDataset was placed: 1 January
@@ -84,7 +85,7 @@ func SmallDataset(t testing.TB, products int) commerce.Dataset {
 		}
 		dataset.Orders = append(dataset.Orders, o)
 	}
-	if err := dataset.ComputeDerivedFields(); err != nil {
+	if err := derive.Complete(&dataset); err != nil {
 		t.Fatal(err)
 	}
 	return dataset

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/derive"
 )
 
 // Fixture describes a small dataset without orders. The customers have the IDs c0, c1 and so on.
@@ -43,7 +44,7 @@ func (w Fixture) Dataset(t testing.TB) commerce.Dataset {
 		}
 		b.Customers = append(b.Customers, c)
 	}
-	if err := b.ComputeDerivedFields(); err != nil {
+	if err := derive.Complete(&b); err != nil {
 		t.Fatal(err)
 	}
 	return b

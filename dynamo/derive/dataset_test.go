@@ -1,11 +1,20 @@
-package commerce_test
+package derive_test
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/derive"
 )
+
+func money(t testing.TB, amount string, c commerce.Currency) commerce.Money {
+	m, err := commerce.ParseMoney(amount, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
 
 // smallDataset returns a dataset of two products, three customers, one of them with an account rep,
 // and an order in every status. Each order has 2 mugs at 4.50 and 1 lamp at 20.05.
@@ -29,13 +38,13 @@ func smallDataset(t testing.TB) commerce.Dataset {
 	return b
 }
 
-func TestSettle(t *testing.T) {
+func TestComplete(t *testing.T) {
 	b := smallDataset(t)
 	// Previous values of derived fields are ignored.
 	b.Products[0].TotalInventory, b.Products[0].Available = 99, 99
 	b.Customers[0].OrderCount = new(42)
 	for range 2 { // the second call changes nothing
-		if err := b.ComputeDerivedFields(); err != nil {
+		if err := derive.Complete(&b); err != nil {
 			t.Fatal(err)
 		}
 		for i, want := range []int{3, 2, 0} {
@@ -68,7 +77,7 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-func TestSettleRejects(t *testing.T) {
+func TestCompleteRejects(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		spoil func(*commerce.Dataset, *commerce.OrderWithItems)
@@ -100,9 +109,9 @@ func TestSettleRejects(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			b := smallDataset(t)
 			c.spoil(&b, &b.Orders[1])
-			err := b.ComputeDerivedFields()
+			err := derive.Complete(&b)
 			if err == nil {
-				t.Fatal("Settle returned no error")
+				t.Fatal("Complete returned no error")
 			}
 			for _, part := range c.says {
 				if !strings.Contains(err.Error(), part) {

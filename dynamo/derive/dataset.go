@@ -1,0 +1,52 @@
+package derive
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/model"
+)
+
+// Complete computes the fields of a dataset that depend on other records, such as order totals and
+// available stock.
+//
+// If the dataset is inconsistent, it returns an error that wraps a commerce.InvalidError.
+func Complete(b *commerce.Dataset) error {
+	if err := b.CompleteOrders(); err != nil {
+		return err
+	}
+	var totals Totals
+	for i := range b.Levels {
+		totals.Add(&b.Levels[i])
+	}
+	for _, o := range b.Orders {
+		o.Items = o.Lines
+		totals.Add(&o.Order)
+		if err := totals.Err(); err != nil {
+			return fmt.Errorf("order %s: %w", o.ID, err)
+		}
+	}
+	spending := map[string][]commerce.Spending{}
+	for _, d := range totals.Of(&model.EntitySpending) {
+		s := commerce.Spending{CustomerID: commerce.CustomerID(d.Value(0)), Month: d.Value(1), Orders: d.Int(model.AttrOrders)}
+		s.Total = commerce.Money{Currency: commerce.Currency(d.Value(2)), Amount: d.value(model.AttrSpent)}
+		spending[d.Value(0)] = append(spending[d.Value(0)], s)
+	}
+	for i := range b.Products {
+		p := &b.Products[i]
+		stock := totals.in(&model.EntityProduct, string(p.SKU))
+		p.TotalInventory, p.Available = stock.Int(model.AttrTotalInventory), stock.Int(model.AttrAvailable)
+	}
+	b.Spending = nil
+	for i := range b.Customers {
+		c := &b.Customers[i]
+		orders := totals.in(&model.EntityCustomer, string(c.ID))
+		c.OrderCount, c.SpendingComplete = new(orders.Int(model.AttrOrderCount)), true
+		b.Spending = append(b.Spending, slices.SortedFunc(slices.Values(spending[string(c.ID)]), func(a, b commerce.Spending) int {
+			return cmp.Or(cmp.Compare(a.Month, b.Month), cmp.Compare(a.Total.Currency, b.Total.Currency))
+		})...)
+	}
+	return nil
+}
