@@ -1,98 +1,12 @@
-// Package markdown generates the parts of the docs that describe the data model: Markdown tables
-// and lists of entities, attributes and access patterns. It imports dynamo/model.
+// Package markdown describes access patterns and write patterns, for the command patterns and the
+// docs. It imports dynamo/model.
 package markdown
 
 import (
-	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
-
-// EntityKeysTable returns a Markdown table with the key templates of each entity.
-func EntityKeysTable() string {
-	rows := [][]string{{"entity", CodeCell(model.AttrPK) + ", " + CodeCell(model.AttrSK), CodeCell(model.AttrIndexPK) + ", " + CodeCell(model.AttrIndexSK)}}
-	for _, e := range model.Entities() {
-		entity, index := CodeCell(e.Name), ""
-		if e.IsEdge() {
-			entity += " (edge)"
-		}
-		if e.IndexPK != "" {
-			index = CodeCell(string(e.IndexPK)) + ", " + CodeCell(string(e.IndexSK))
-		}
-		if e.Sharded {
-			index += " (sharded)"
-		}
-		if e.Optional {
-			index += " (optional)"
-		}
-		rows = append(rows, []string{entity, CodeCell(string(e.PK)) + ", " + CodeCell(string(e.SK)), index})
-	}
-	return Table(rows)
-}
-
-// AttributeList returns a Markdown code block with the attributes of each entity, such as
-//
-//	category: category! S≤200, productCount N, version N
-//
-// Entities with the same attributes share a line. The list omits edges (copies with other index
-// keys), the key attributes and the attribute "entity".
-func AttributeList() string {
-	var lines, records []string
-	add := func(record string, attributes []model.Attribute) {
-		cells := make([]string, len(attributes))
-		for i, a := range attributes {
-			name := a.Name
-			switch {
-			case a.Required:
-				name += "!"
-			case a.Optional:
-				name += "?"
-			}
-			cells[i] = name + " " + a.Type
-			if a.MaxLength > 0 {
-				cells[i] += fmt.Sprintf("≤%d", a.MaxLength)
-			}
-		}
-		line := strings.Join(cells, ", ")
-		if same := slices.Index(lines, line); same >= 0 {
-			records[same] += ", " + record
-			return
-		}
-		lines, records = append(lines, line), append(records, record)
-	}
-	for _, e := range model.Entities() {
-		if attributes := model.AttributesOf(e); attributes != nil && !e.IsEdge() {
-			add(e.Name, attributes)
-		}
-	}
-	add("element of items", model.EmbeddedItemAttributes())
-	add("shippingAddress", model.AddressAttributes())
-	var b strings.Builder
-	b.WriteString("```\n")
-	for i, line := range lines {
-		column := 0
-		for cell := range strings.SplitSeq(records[i]+": "+line, ", ") {
-			switch {
-			case column == 0:
-			case column+len(cell) > maxColumns:
-				b.WriteString(",\n  ")
-				column = 2
-			default:
-				b.WriteString(", ")
-			}
-			b.WriteString(cell)
-			column += len(cell) + 2
-		}
-		b.WriteString("\n")
-	}
-	b.WriteString("```\n")
-	return b.String()
-}
-
-// maxColumns is the approximate maximum length of a line of AttributeList.
-const maxColumns = 90
 
 // AccessPatternTable returns a Markdown table of the access patterns. fields maps the ID of an
 // access pattern to the GraphQL fields that use it.
