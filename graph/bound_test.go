@@ -364,7 +364,7 @@ func TestHardQueriesKeepToTheirBounds(t *testing.T) {
 	t.Parallel()
 	const page, timeline = `inventory(first: 3) { nodes { warehouse { name } product { name } } }`, `timeline(first: 50) { nodes { note warehouse { name } } }`
 	w := newHardFixture("one shard", 1, 20)
-	order, other := hardOrder(3), hardOrder(7)
+	order, external, other := hardOrder(3), hardOrder(5), hardOrder(7)
 	sku, house := w.values["sku"][0], w.values["warehouseId"][0]
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		executor := w.executor(t, db)
@@ -375,6 +375,7 @@ func TestHardQueriesKeepToTheirBounds(t *testing.T) {
 		}{
 			{fmt.Sprintf(`{ order(id: %q) { %s items { nodes { name } } } }`, order, timeline), false},
 			{fmt.Sprintf(`{ order(id: %q) { itemCount items(first: 100) { nodes { product { name } } } } }`, other), true},
+			{fmt.Sprintf(`{ order(id: %q) { count: itemCount items { nodes { product { name } } } } }`, external), true},
 			{fmt.Sprintf(`{ order(id: %q) { timeline(last: 3) { nodes { note } } } orders(first: 100) { nodes { %s } } }`, order, timeline), false},
 			// There are three groups of timelines: read with their order, read separately, and read
 			// separately after they were too large to be read with their order.

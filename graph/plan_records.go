@@ -134,26 +134,28 @@ func (p plan) planAfterOrders(ctx context.Context, targets []planTarget[*commerc
 		loaded []planTarget[*commerce.LineItem]
 	)
 	to.customers.capacity = len(targets)
-	for order, f := range selectedFields(targets) {
-		switch f.Number {
-		case fieldOrderItems:
-			loaded = append(loaded, p.loadedItems(order, f, &pages)...)
-		case fieldOrderItem:
-			key, ok := argumentsOf[orderItemArguments](p, f).key(order.ID)
-			if !ok {
-				continue
+	for i := range targets {
+		for order, f := range selectedFields(targets[i : i+1]) {
+			switch f.Number {
+			case fieldOrderItems:
+				loaded = append(loaded, p.loadedItems(targets[i], f, &pages)...)
+			case fieldOrderItem:
+				key, ok := argumentsOf[orderItemArguments](p, f).key(order.ID)
+				if !ok {
+					continue
+				}
+				if item, ok := p.loaders.CachedOrderItem(order, key.SKU); !ok {
+					single.add(key, f.Path, f.Records)
+				} else if item != nil {
+					loaded = append(loaded, planTarget[*commerce.LineItem]{item, f.Records})
+				}
+			case fieldOrderItemCount:
+				if order.ItemCount == nil {
+					p.planItemCount(order, f, &pages)
+				}
+			default:
+				orderReference(order, f, &to)
 			}
-			if item, ok := p.loaders.CachedOrderItem(order, key.SKU); !ok {
-				single.add(key, f.Path, f.Records)
-			} else if item != nil {
-				loaded = append(loaded, planTarget[*commerce.LineItem]{item, f.Records})
-			}
-		case fieldOrderItemCount:
-			if order.ItemCount == nil {
-				p.planItemCount(order, f, &pages)
-			}
-		default:
-			orderReference(order, f, &to)
 		}
 	}
 	p.primeOrders(ctx, targets)
@@ -187,7 +189,8 @@ func (p plan) primeOrders(ctx context.Context, targets []planTarget[*commerce.Or
 
 // loadedItems returns the requested line items of an order if they have already been read.
 // Otherwise, it adds the requested page to pages.
-func (p plan) loadedItems(o *commerce.Order, f *operation.Field, pages *pendingKeys[dynamo.ListRequest]) []planTarget[*commerce.LineItem] {
+func (p plan) loadedItems(order planTarget[*commerce.Order], f *operation.Field, pages *pendingKeys[dynamo.ListRequest]) []planTarget[*commerce.LineItem] {
+	o := order.value
 	if o.EmbedsItems && !slices.ContainsFunc(f.Records, (*operation.SelectionSet).HasReads) {
 		return nil
 	}
@@ -198,7 +201,7 @@ func (p plan) loadedItems(o *commerce.Order, f *operation.Field, pages *pendingK
 	slice, ok := p.loaders.CachedOrderItems(o, request.Key.Page)
 	if !ok {
 		key := request.Key
-		if o.ItemCount == nil && f.SelectsItemCount {
+		if o.ItemCount == nil && operation.SelectsFieldWithReads(order.selections, fieldOrderItemCount) {
 			key = loaders.AllOrderItemsRequest(o.ID) // reading all items returns both the count and the page
 		}
 		pages.add(key, f.Path, f.Records)

@@ -54,18 +54,29 @@ func BatchArgument(f *ast.FieldDefinition) *ast.ArgumentDefinition {
 // MaxUserErrors is the maximum number of user errors in the payload of a mutation.
 const MaxUserErrors = 50
 
-// Names of the types and fields to which special list lengths apply.
+// The types to which special costs apply.
 const (
-	// A Quote has at most one QuotedLine for each order line of its input. All other lists of
-	// QuotedLine have at most commerce.MaxLines elements.
+	// quoteType has at most one quotedLineType for each order line of its input.
 	quoteType      = "Quote"
 	quotedLineType = "QuotedLine"
 	// priceChangedType is the name of a user error type with a list of QuotedLine. A payload
 	// contains at most one such error, so the cost of this list counts only once.
 	priceChangedType = "PriceChanged"
-	// linesField is the input field that contains the lines of an order.
-	linesField = "items"
+	// orderLineType is the type of the lines of an order in an input.
+	orderLineType = "OrderLineInput"
 )
+
+// maxListLengths maps the type of the elements to the maximum length of lists. Elements of other
+// types are in lists of up to plainListLength elements.
+func maxListLengths(schema *ast.Schema) map[string]float64 {
+	lengths := map[string]float64{"UserError": MaxUserErrors, "Spending": commerce.MaxSpendingEntries, quotedLineType: commerce.MaxLines}
+	for name, d := range schema.Types {
+		if d.Kind == ast.Enum {
+			lengths[name] = float64(len(d.EnumValues))
+		}
+	}
+	return lengths
+}
 
 // CostCalculator computes the cost of operations and rejects operations that exceed the limit.
 type CostCalculator struct {
@@ -73,10 +84,10 @@ type CostCalculator struct {
 	// writeUnits returns the maximum write units of a mutation for an order with the given number
 	// of lines.
 	writeUnits func(mutation string, lines int) float64
-	// enums maps the name of each enum to the number of its values.
-	enums map[string]float64
-	// hasLines contains true for each input type with a list of order lines.
-	hasLines map[string]bool
+	// maxLengths is the result of maxListLengths.
+	maxLengths map[string]float64
+	// lineFields maps an input type to its field with the order lines. It omits inputs without lines.
+	lineFields map[string]*ast.FieldDefinition
 	// listLengths contains the assumed lengths of lists in introspection queries.
 	listLengths listLengths
 }
@@ -85,14 +96,15 @@ type CostCalculator struct {
 // the maximum number of write units that the transaction of a mutation consumes. lines is the
 // number of lines of the order.
 func NewCostCalculator(schema *ast.Schema, limits document.Limits, writeUnits func(mutation string, lines int) float64) CostCalculator {
-	enums, lined := map[string]float64{}, map[string]bool{}
+	lineFields := map[string]*ast.FieldDefinition{}
 	for name, d := range schema.Types {
-		if d.Kind == ast.Enum {
-			enums[name] = float64(len(d.EnumValues))
+		for _, f := range d.Fields {
+			if d.Kind == ast.InputObject && f.Type.Name() == orderLineType {
+				lineFields[name] = f
+			}
 		}
-		lined[name] = d.Kind == ast.InputObject && d.Fields.ForName(linesField) != nil
 	}
-	return CostCalculator{limits.Cost, writeUnits, enums, lined, measureListLengths(schema)}
+	return CostCalculator{limits.Cost, writeUnits, maxListLengths(schema), lineFields, measureListLengths(schema)}
 }
 
 // Check returns an error if the cost of an operation exceeds the limit. The limit protects the
@@ -120,7 +132,9 @@ type costRule struct {
 	// the field returns, or 1 if it does not return a list.
 	base, elements float64
 	// line is the cost of each order line in the field's input, or 0 if the input has no order lines.
-	line float64
+	// lineField is the field of the input that contains the lines.
+	line      float64
+	lineField *ast.FieldDefinition
 }
 
 type costRuleKind int
@@ -147,8 +161,10 @@ const (
 // outsideIntrospection.
 func (c CostCalculator) costRuleOf(f *Field, in introspectionPosition) costRule {
 	p := costRule{kind: costPerElement, base: 1, elements: 1}
-	if len(f.Definition.Arguments) > 0 && c.hasLines[f.Definition.Arguments[0].Type.Name()] {
-		p.line = lineCost
+	if len(f.Definition.Arguments) > 0 {
+		if p.lineField = c.lineFields[f.Definition.Arguments[0].Type.Name()]; p.lineField != nil {
+			p.line = lineCost
+		}
 	}
 	if f.ObjectDefinition.Name == "Mutation" {
 		p.base += MutationCost
@@ -173,14 +189,8 @@ func (c CostCalculator) costRuleOf(f *Field, in introspectionPosition) costRule 
 		switch {
 		case in != outsideIntrospection:
 			p.elements = c.listLengths.length(f.Name, in)
-		case f.Name == "spending":
-			p.elements = commerce.MaxSpendingEntries
-		case f.Name == "userErrors":
-			p.elements = MaxUserErrors
-		case f.Definition.Type.Name() == quotedLineType:
-			p.elements = commerce.MaxLines
-		case c.enums[f.Definition.Type.Name()] > 0:
-			p.elements = c.enums[f.Definition.Type.Name()]
+		case c.maxLengths[f.Definition.Type.Name()] > 0:
+			p.elements = c.maxLengths[f.Definition.Type.Name()]
 		default:
 			p.elements = plainListLength
 		}
@@ -191,7 +201,7 @@ func (c CostCalculator) costRuleOf(f *Field, in introspectionPosition) costRule 
 
 // listsRecords reports whether a field lists the records of a page or the lines of a quote.
 func listsRecords(f *ast.Field) bool {
-	return f.ObjectDefinition.Name == quoteType && f.Name == "lines" || (f.Name == "nodes" || f.Name == "edges") && f.ObjectDefinition.Fields.ForName("pageInfo") != nil
+	return f.ObjectDefinition.Name == quoteType && f.Definition.Type.Name() == quotedLineType || (f.Name == "nodes" || f.Name == "edges") && f.ObjectDefinition.Fields.ForName("pageInfo") != nil
 }
 
 // Cost returns the maximum cost of an operation in points. The cost is at least the number of
@@ -306,14 +316,14 @@ func (p *Prepared) LinePoints(variables map[string]any) (points int) {
 func (f *Field) maxLineCount(variables map[string]any) int {
 	items := f.Arguments[0].Value
 	if items.Kind == ast.ObjectValue {
-		items = items.Children.ForName(linesField)
+		items = items.Children.ForName(f.costRule.lineField.Name)
 	}
 	if items.Kind == ast.Variable && variables == nil {
 		return commerce.MaxLines
 	}
 	value, _ := items.Value(variables)
-	if input, ok := value.(map[string]any); ok && input[linesField] != nil {
-		value = input[linesField]
+	if input, ok := value.(map[string]any); ok && input[f.costRule.lineField.Name] != nil {
+		value = input[f.costRule.lineField.Name]
 	}
 	return min(commerce.MaxLines, max(1, len(graphql.CoerceList(value))))
 }

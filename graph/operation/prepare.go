@@ -95,9 +95,6 @@ type Field struct {
 	slot int
 	// PageInfo reports which fields of pageInfo the operation selects.
 	PageInfo PageInfoSelection
-	// SelectsItemCount is true if the selection set that contains this field also selects
-	// "itemCount".
-	SelectsItemCount bool
 	// Optional is true if the field is selected only for some values of the variables. Only
 	// PrepareForAllVariables sets it.
 	Optional bool
@@ -224,6 +221,8 @@ type Preparer struct {
 	// arguments.
 	types     func(name string) ObjectType
 	generated any
+	// readingTypes contains true for each type that has a field with the directive @reads.
+	readingTypes map[string]bool
 	// slots limits how many trees are built at the same time. The limit is the number of
 	// processors, because building a tree is CPU-bound.
 	slots chan struct{}
@@ -231,7 +230,11 @@ type Preparer struct {
 
 // NewPreparer returns a Preparer for operations on the given schema.
 func NewPreparer(schema *ast.Schema, access AccessChecker, costs CostCalculator, types func(name string) ObjectType, generated any) *Preparer {
-	return &Preparer{schema: schema, access: access, costs: costs, types: types, generated: generated, slots: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	p := &Preparer{schema: schema, access: access, costs: costs, types: types, generated: generated, readingTypes: map[string]bool{}, slots: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	for name, d := range schema.Types {
+		p.readingTypes[name] = slices.ContainsFunc(d.Fields, declaresRead)
+	}
+	return p
 }
 
 func (p *Preparer) build(operation *ast.OperationDefinition, conditions func(ast.DirectiveList) (in, optional bool)) *Prepared {
@@ -351,12 +354,10 @@ func (b *treeBuilder) selectionSet(typ *ast.Definition, sets []ast.SelectionSet,
 		return &SelectionSet{Type: typ}
 	}
 	s := &SelectionSet{Type: typ, Fields: make([]Field, len(m.fields))}
-	selectsCount := m.find("itemCount") >= 0
 	for i := range m.fields {
 		f := &s.Fields[i]
-		f.SelectsItemCount = selectsCount
 		b.field(f, objectType, &m.fields[i], path, i > 0, in)
-		if mayTriggerRead(f) {
+		if b.mayTriggerRead(f) {
 			s.Reads = append(s.Reads, f)
 		}
 		if f.costDependsOnVariables() {
@@ -508,15 +509,8 @@ func declaresRead(f *ast.FieldDefinition) bool { return f.Directives.ForName(Rea
 
 // mayTriggerRead reports whether a field may require a further DynamoDB read after its record has
 // been read.
-func mayTriggerRead(f *Field) bool {
-	switch {
-	case f.Name == EntitiesField || declaresRead(f.Definition):
-		return true
-	case strings.HasPrefix(f.Name, "_"):
-		return false
-	default:
-		return len(f.Selections) > 0 && f.Definition.Type.Name() != "Money" && f.Definition.Type.Name() != "Address"
-	}
+func (p *Preparer) mayTriggerRead(f *Field) bool {
+	return f.Name == EntitiesField || declaresRead(f.Definition) || p.readingTypes[f.Definition.Type.Name()]
 }
 
 // SelectsFieldWithReads reports whether any of the selection sets contains a field with the given
