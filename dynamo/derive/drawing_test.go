@@ -50,7 +50,7 @@ func drawing() string {
 	for _, s := range derive.Sums() {
 		add("sums", s.Target.Name+": "+strings.Join(s.Attributes, ", "), s.Bases()...)
 	}
-	// Base records from which the same box derives are neighbors, so that no arrows cross.
+	// Base records of the same box are neighbors, so that no arrows cross.
 	var bases []*model.Entity
 	var place func(*model.Entity)
 	place = func(e *model.Entity) {

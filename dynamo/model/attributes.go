@@ -103,6 +103,14 @@ func (declare codecFor[V]) encode(v any) Record {
 }
 
 func (declare codecFor[V]) decode(codec *Codec, r Reader) (any, error) {
+	return declare.read(codec, r)
+}
+
+// read decodes a record. It allocates more memory than a function that calls declare directly, such as
+// DecodeOrder.
+//
+// Errors: ErrCorrupt.
+func (declare codecFor[V]) read(codec *Codec, r Reader) (*V, error) {
 	a, v := attributeVisitor{Reader: r, currency: codec.Currency}, new(V)
 	declare(&a, v)
 	return v, a.Err()

@@ -91,12 +91,28 @@ func parseHandWrittenSchema(sources []*gql.Source) *gql.SchemaDocument {
 	return mustValue(gqlparser.ParseSchemas(slices.DeleteFunc(slices.Clone(sources), generated)...))
 }
 
+// bindTypes binds each schema type to the type of package commerce with the same name, unless
+// gqlgen.yml binds it to another type. It also binds the schema type ID to the types of IDs.
+func bindTypes(models config.TypeMap, schema *gql.SchemaDocument, commerce *types.Package) {
+	for _, name := range commerce.Scope().Names() {
+		_, isType := commerce.Scope().Lookup(name).(*types.TypeName)
+		switch {
+		case !isType:
+		case strings.HasSuffix(name, "ID"):
+			models.Add("ID", commerceImport+"."+name)
+		case schema.Definitions.ForName(name) != nil && len(models[name].Model) == 0:
+			models.Add(name, commerceImport+"."+name)
+		}
+	}
+}
+
 // deriveSchema generates connection types, payload types and Command methods from the hand-written
 // schema, and writes them to files. It also completes the sources in the configuration, and sorts
 // them by name, because the SDL of the subgraph has this order.
 func deriveSchema(cfg *config.Config, store, commerce *types.Package) *derivedSchema {
 	writeMaxLines(cfg, commerce)
 	schema := parseHandWrittenSchema(cfg.Sources)
+	bindTypes(cfg.Models, schema, commerce)
 	d := &derivedSchema{mutations: map[string]mutation{}, models: map[string]string{}, enums: map[string]map[string]config.EnumValue{}}
 	for name, entry := range cfg.Models {
 		if len(entry.Model) == 1 && strings.HasPrefix(entry.Model[0], commerceImport+".") {
@@ -288,7 +304,7 @@ func (d *derivedSchema) bind(cfg *config.Config) {
 	for _, node := range d.nodes {
 		model, ok := d.models[node]
 		if !ok {
-			fail("gqlgen.yml does not map the schema type %s to a type of package commerce: add an entry to models", node)
+			fail("package commerce has no type for the schema type %s: declare a type with this name, or add an entry to gqlgen.yml", node)
 		}
 		for _, part := range []string{"Connection", "Edge"} {
 			fmt.Fprintf(&out, "%s%s = paging.%s[*commerce.%s]\n", node, part, part, model)

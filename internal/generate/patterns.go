@@ -7,19 +7,26 @@ import (
 	"go/parser"
 	"go/token"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-const (
-	// patternsFile is the hand-written file that declares the access patterns. patternsListFile is the
-	// generated file that lists them.
-	patternsFile     = "dynamo/model/patterns.go"
-	patternsListFile = "dynamo/model/patterns_generated.go"
-	// modelFile is the hand-written file that declares the write patterns and most entities. Other files
-	// of its package can declare further entities.
-	modelFile = "dynamo/model/model.go"
-)
+// patternsListFile is the generated file that lists the access patterns, write patterns and entities.
+const patternsListFile = "dynamo/model/patterns_generated.go"
+
+// modelFiles parses the hand-written files of package model. model.go and patterns.go, which contain
+// most declarations, are first.
+func modelFiles() []*ast.File {
+	names := append([]string{"dynamo/model/model.go", "dynamo/model/patterns.go"}, mustValue(filepath.Glob("dynamo/model/*.go"))...)
+	var files []*ast.File
+	for i, name := range names {
+		if slices.Index(names, name) == i && name != patternsListFile && !strings.HasSuffix(name, "_test.go") {
+			files = append(files, mustValue(parser.ParseFile(token.NewFileSet(), name, nil, 0)))
+		}
+	}
+	return files
+}
 
 // accessPattern describes the declaration of an access pattern. Each access pattern is declared as
 // a variable whose value is a function call. One argument of this call is the number of the access
@@ -36,25 +43,26 @@ type accessPattern struct {
 // id returns the ID of the access pattern in the schema and the docs, such as AP6.
 func (p accessPattern) id() string { return fmt.Sprintf("AP%d", p.number) }
 
-// declaredPatterns returns the declared access patterns, sorted by number. If the declarations are
-// not sorted by number, it fails.
+// declaredPatterns returns the declared access patterns, sorted by number. If two of them have the same
+// number, it fails.
 func declaredPatterns() []accessPattern {
-	file := mustValue(parser.ParseFile(token.NewFileSet(), patternsFile, nil, 0))
 	var found []accessPattern
-	ast.Inspect(file, func(n ast.Node) bool {
-		spec, ok := n.(*ast.ValueSpec)
-		if !ok || len(spec.Values) != 1 {
-			return true
+	for _, file := range modelFiles() {
+		for n := range ast.Preorder(file) {
+			spec, ok := n.(*ast.ValueSpec)
+			if !ok || len(spec.Values) != 1 {
+				continue
+			}
+			if p, ok := parsePatternDeclaration(spec.Values[0]); ok {
+				p.name = spec.Names[0].Name
+				found = append(found, p)
+			}
 		}
-		if p, ok := parsePatternDeclaration(spec.Values[0]); ok {
-			p.name = spec.Names[0].Name
-			found = append(found, p)
-		}
-		return false
-	})
-	for i, p := range found {
-		if i > 0 && p.number <= found[i-1].number {
-			fail("%s: %s (number %d) follows the access pattern with number %d: sort the declarations by number", patternsFile, p.name, p.number, found[i-1].number)
+	}
+	slices.SortFunc(found, func(a, b accessPattern) int { return a.number - b.number })
+	for i, p := range found[1:] {
+		if p.number == found[i].number {
+			fail("the access patterns %s and %s have the same number: use the number %d for a new access pattern", found[i].name, p.name, found[len(found)-1].number+1)
 		}
 	}
 	return found
@@ -84,26 +92,13 @@ func parsePatternDeclaration(value ast.Expr) (accessPattern, bool) {
 	return accessPattern{}, false
 }
 
-// variablesOfType returns the names of the variables in a Go file that are initialized with a
+// variablesOfType returns the names of the variables of package model that are initialized with a
 // composite literal of the given type. Method calls may follow the literal.
-func variablesOfType(name, literal string) []string {
-	file := mustValue(parser.ParseFile(token.NewFileSet(), name, nil, 0))
+func variablesOfType(literal string) []string {
 	var found []string
-	for n := range ast.Preorder(file) {
-		spec, ok := n.(*ast.ValueSpec)
-		if !ok || len(spec.Values) != 1 {
-			continue
-		}
-		value := spec.Values[0]
-		for call, ok := value.(*ast.CallExpr); ok; call, ok = value.(*ast.CallExpr) {
-			method, ok := call.Fun.(*ast.SelectorExpr)
-			if !ok {
-				break
-			}
-			value = method.X
-		}
-		if value, ok := value.(*ast.CompositeLit); ok {
-			if typeName, ok := value.Type.(*ast.Ident); ok && typeName.Name == literal {
+	for _, file := range modelFiles() {
+		for n := range ast.Preorder(file) {
+			if spec, ok := n.(*ast.ValueSpec); ok && len(spec.Values) == 1 && isLiteralOf(spec.Values[0], literal) {
 				found = append(found, spec.Names[0].Name)
 			}
 		}
@@ -111,15 +106,24 @@ func variablesOfType(name, literal string) []string {
 	return found
 }
 
+// isLiteralOf reports whether an expression is a composite literal of the given type. Method calls may
+// follow the literal.
+func isLiteralOf(value ast.Expr, typeName string) bool {
+	switch value := value.(type) {
+	case *ast.CallExpr:
+		method, ok := value.Fun.(*ast.SelectorExpr)
+		return ok && isLiteralOf(method.X, typeName)
+	case *ast.CompositeLit:
+		name, ok := value.Type.(*ast.Ident)
+		return ok && name.Name == typeName
+	}
+	return false
+}
+
 // writePatterns writes patternsListFile, which lists the access patterns, the write patterns and
 // the entities.
 func writePatterns(patterns []accessPattern) {
-	entities, writes := variablesOfType(modelFile, "Entity"), variablesOfType(modelFile, "WritePattern")
-	for _, name := range mustValue(filepath.Glob(filepath.Join(filepath.Dir(modelFile), "*.go"))) {
-		if name != modelFile && !strings.HasSuffix(name, "_test.go") {
-			entities = append(entities, variablesOfType(name, "Entity")...)
-		}
-	}
+	entities, writes := variablesOfType("Entity"), variablesOfType("WritePattern")
 	var out bytes.Buffer
 	out.WriteString("// Code generated by internal/generate. DO NOT EDIT.\n\npackage model\n\n")
 	fmt.Fprintf(&out, "// LastPattern is the highest number of an access pattern.\nconst LastPattern = %d\n", patterns[len(patterns)-1].number)

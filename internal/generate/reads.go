@@ -53,7 +53,7 @@ func typedPatterns(model *types.Package, patterns []accessPattern) map[string]ty
 		r := typedPattern{accessPattern: p}
 		variable := model.Scope().Lookup(p.name)
 		if variable == nil {
-			fail("%s: package model has no variable %s", patternsFile, p.name)
+			fail("package model has no variable %s", p.name)
 		}
 		if p.typed {
 			arguments := namedType(variable.Type()).TypeArgs()
