@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/derive"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
@@ -32,12 +33,14 @@ func (v *categoryVerifier) read(ctx context.Context, c *check) error {
 	if err != nil {
 		return err
 	}
-	if err := table.Sleep(ctx, c.opts.IndexLag); err != nil {
-		return fmt.Errorf("wait for the index: %w", err)
-	}
-	if v.products, err = listLength(ctx, c.client, &model.Products.AccessPattern, v.name); err != nil {
+	if err := c.waitForIndex(ctx); err != nil {
 		return err
 	}
+	counted, err := c.countList(ctx, model.AttrProductCount, &model.EntityCategory, v.name, model.Range{})
+	if err != nil {
+		return err
+	}
+	v.products = counted[productCount(v.name)]
 	v.record, err = c.client.getConsistent(ctx, v.key(c.table))
 	v.changed = !model.EqualRecords(before, v.record)
 	return err
@@ -93,7 +96,7 @@ func (c *check) countInCategory(v *productVerifier) {
 
 // productCount identifies the product count of a category.
 func productCount(category string) number {
-	return number{&model.EntityCategory, model.AttrProductCount, category}
+	return number{derive.TargetOf(&model.EntityCategory, category), model.AttrProductCount}
 }
 
 // addCategoryCandidates selects categories whose stored count differs from the scanned products.

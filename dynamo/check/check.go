@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/derive"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
@@ -231,9 +232,15 @@ type check struct {
 	// numbers compares derived numbers with the scanned records. It includes orders only after they
 	// are verified.
 	numbers numbers
-	// misleading contains unrepaired orders whose own record, line items or index keys would cause a
-	// wrong recount of stock. The values are further customers who may have a copy of the order.
-	misleading map[commerce.OrderID]map[commerce.CustomerID]bool
+	// orders contains what the scan has learnt about the orders, for recounts.
+	orders *scannedOrders
+	// scannedCounts are the scanned records with order counts by status. keepsStatusCounts reports
+	// whether these counts are complete. uncounted are the records to verify that are not verified yet,
+	// and statuses counts their orders.
+	scannedCounts     map[derive.Target]bool
+	keepsStatusCounts bool
+	uncounted         sync.Map
+	statuses          *recount
 	// uncertainProducts maps a product to an unreadable order that may reserve stock of the product.
 	uncertainProducts map[commerce.SKU]commerce.OrderID
 	// driftedCustomers are the customers with an inconsistent order that was not repaired.
@@ -246,8 +253,6 @@ type check struct {
 	// The scan read seenWarehouses. Inventory levels or employees refer to referencedWarehouses.
 	seenWarehouses       map[commerce.WarehouseID]bool
 	referencedWarehouses map[commerce.WarehouseID]bool
-	// orderCounter counts the orders by status.
-	orderCounter *orderCounter
 	// missingCopies is each customer's right number of order copies minus the stored, after repairs.
 	missingCopies map[commerce.CustomerID]int
 }
@@ -304,16 +309,16 @@ func (s Summary) afterPass(earlier Summary) Summary {
 // newCheck returns the state of one pass. reports contains the unrepaired inconsistencies and
 // unverified records that earlier passes have reported.
 func newCheck(t *table.Table, client *client, opts Options, reports *recentSet) *check {
-	return &check{
+	c := &check{
 		table: t, client: client, opts: opts, reports: reports,
 		summary:    Summary{Found: map[string]int{}, Repaired: map[string]int{}},
 		candidates: map[target]candidate{}, postponed: map[target]candidate{},
-		misleading:        map[commerce.OrderID]map[commerce.CustomerID]bool{},
 		uncertainProducts: map[commerce.SKU]commerce.OrderID{}, unreadableCustomers: map[commerce.CustomerID]bool{}, driftedCustomers: map[commerce.CustomerID]bool{},
 		seenWarehouses: map[commerce.WarehouseID]bool{}, referencedWarehouses: map[commerce.WarehouseID]bool{},
-		missingCopies: map[commerce.CustomerID]int{},
-		orderCounter:  newOrderCounter(client, opts.IndexLag),
+		missingCopies: map[commerce.CustomerID]int{}, scannedCounts: map[derive.Target]bool{},
 	}
+	c.orders, c.statuses = newScannedOrders(c), c.recountStatuses()
+	return c
 }
 
 func (c *check) run(ctx context.Context) error {
@@ -450,7 +455,7 @@ func (c *check) verifyCandidates(ctx context.Context, kind targetKind) error {
 	}
 	targets := slices.SortedFunc(maps.Keys(taken), func(a, b target) int { return strings.Compare(a.id, b.id) })
 	for batch := range slices.Chunk(targets, table.MaxBatchKeys) {
-		r := newStockRecount(batch, taken)
+		r := c.recountProducts(batch, taken)
 		err := table.Parallel(ctx, len(batch), c.opts.Parallel, func(ctx context.Context, i int) error {
 			if err := c.verifyAndRepair(ctx, batch[i], taken[batch[i]], r); err != nil {
 				return err
@@ -469,7 +474,7 @@ func (c *check) verifyCandidates(ctx context.Context, kind targetKind) error {
 }
 
 // newVerifier returns a verifier that has not read any records yet. r recounts products' stock.
-func (c *check) newVerifier(k target, s candidate, r *stockRecount) verifier {
+func (c *check) newVerifier(k target, s candidate, r *recount) verifier {
 	switch k.kind {
 	case targetOrder:
 		extra := map[commerce.CustomerID]bool{}
@@ -499,9 +504,9 @@ func (c *check) newVerifier(k target, s candidate, r *stockRecount) verifier {
 		v.referenced = s.referenced
 		return v
 	case targetRepOrders:
-		return &repOrderCountVerifier{counter: c.orderCounter.forRep(commerce.EmployeeID(k.id))}
+		return &repOrdersVerifier{id: commerce.EmployeeID(k.id)}
 	default:
-		return &statusCountsVerifier{part: k.id, counter: c.orderCounter}
+		return &statusCountsVerifier{Target: statusCountsTarget(k.id), recount: c.statuses}
 	}
 }
 
@@ -509,7 +514,7 @@ func (c *check) newVerifier(k target, s candidate, r *stockRecount) verifier {
 const maxAttempts = 4
 
 // verifyAndRepair verifies a record, repairs it if opts.Repair is set, and reports the findings.
-func (c *check) verifyAndRepair(ctx context.Context, k target, s candidate, r *stockRecount) error {
+func (c *check) verifyAndRepair(ctx context.Context, k target, s candidate, r *recount) error {
 	v := c.newVerifier(k, s, r)
 	attempts := readAttempts{remaining: maxAttempts, previous: s.findings}
 	// found contains all confirmed findings. last is the latest diagnosis.

@@ -484,9 +484,15 @@ func (v *orderVerifier) itemCustomers() map[commerce.CustomerID]bool {
 // include it, it selects the products for a recount instead. If the findings about the order may
 // affect a customer's order count or spending, it selects the customer to verify again.
 func (v *orderVerifier) updateCheckState(c *check, diag, last *diagnosis) {
-	v.updateOrderCounter(c, diag, last)
 	if !diag.isClean() {
-		c.markOrderCountsChanged(append(v.earlier, v.records()...), !last.isClean())
+		c.markOrderCountsChanged(v.id, append(v.earlier, v.records()...), !last.isClean())
+	}
+	// If the order's own record was missing, the scan may not have found the order.
+	if diag.hasKind(driftOrderMissing) {
+		c.orders.add(v.id, nil)
+	}
+	if !last.isClean() && v.misleadsRecount(c) {
+		c.orders.markMisleading(v.id, v.extraCustomers)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -499,26 +505,20 @@ func (v *orderVerifier) updateCheckState(c *check, diag, last *diagnosis) {
 			c.driftedCustomers[id] = true
 		}
 	}
-	held, known := v.reservation(diag)
-	if !known {
+	if !v.reservationKnown(diag) {
 		c.markUncertainStockLocked(v)
 		c.unreadableCustomers[v.namedCustomer()] = true
 	}
-	switch {
-	case v.mayBeCounted:
-		for sku := range held {
-			c.addCandidateLocked(target{targetProduct, string(sku)}, candidate{recountStock: true})
-		}
-	case v.decoded != nil:
-		o := *v.decoded
-		o.Items = v.lines
-		c.numbers.add(&o)
-	}
-	if !last.isClean() && v.misleadsRecount(c.table, held, last) {
-		c.misleading[v.id] = v.extraCustomers
-	}
 	if v.decoded == nil {
 		return
+	}
+	switch {
+	case !v.mayBeCounted:
+		c.numbers.add(v.decodedWithItems())
+	case v.decoded.Status.ReservesStock():
+		for _, line := range v.lines {
+			c.addCandidateLocked(target{targetProduct, string(line.SKU)}, candidate{recountStock: true})
+		}
 	}
 	for _, copies := range []struct {
 		kind    string
@@ -537,51 +537,30 @@ func (v *orderVerifier) updateCheckState(c *check, diag, last *diagnosis) {
 	}
 }
 
-func (v *orderVerifier) updateOrderCounter(c *check, diag, last *diagnosis) {
-	if !diag.isClean() {
-		c.orderCounter.markChanged(v.id)
-	}
-	// If the order's own record was missing, the scan may not have counted the order.
-	if diag.hasKind(driftOrderMissing) {
-		c.orderCounter.addRecord(v.id, nil, false)
-	}
-	if status, _ := statusOf(v.orderRecord); v.decoded == nil || v.decoded.Status == status || last.isClean() {
-		return
-	}
-	// The status in the order's own record is still wrong, so determine the right status again.
-	c.orderCounter.setStatusReader(v.id, func(ctx context.Context) (commerce.Status, error) {
-		again := &orderVerifier{id: v.id, extraCustomers: v.extraCustomers}
-		if err := again.read(ctx, c); err != nil {
-			return 0, err
-		}
-		if again.verify(c); again.decoded == nil {
-			return 0, nil
-		}
-		return again.decoded.Status, nil
-	})
+// decodedWithItems returns the decoded order with its line items.
+func (v *orderVerifier) decodedWithItems() *commerce.Order {
+	o := *v.decoded
+	o.Items = v.lines
+	return &o
 }
 
-// reservation returns the quantity of each product that the order reserves. diag is the result of
-// verify. If the order is unreadable and may reserve stock, known is false.
-func (v *orderVerifier) reservation(diag *diagnosis) (held reservation, known bool) {
-	switch {
-	case v.decoded != nil && !v.decoded.Status.ReservesStock():
-		return nil, true
-	case v.decoded != nil && v.linesKnown:
-		return lineItemsReservation(v.lines), true
-	}
-	return nil, !diag.hasKind(driftUnreadable)
+// reservationKnown reports whether the stock that the order reserves is known. diag is the result of
+// verify.
+func (v *orderVerifier) reservationKnown(diag *diagnosis) bool {
+	return v.decoded != nil && (v.linesKnown || !v.decoded.Status.ReservesStock()) || !diag.hasKind(driftUnreadable)
 }
 
-// misleadsRecount reports whether a recount of stock would find wrong quantities for the order. A
-// recount finds the order through the index. It then reads the order's own record and, if
-// necessary, its items. held contains the correct quantities.
-func (v *orderVerifier) misleadsRecount(t *table.Table, held reservation, diag *diagnosis) bool {
-	recorded, listed := embeddedItemsReservation(t, v.orderRecord)
-	if !listed {
-		recorded = itemRecordsReservation(v.items)
+// misleadsRecount reports whether a recount, which reads the order's own record and, if necessary,
+// its items, would count other amounts than the order contributes.
+func (v *orderVerifier) misleadsRecount(c *check) bool {
+	own, right := totals{}, totals{}
+	if o, _ := c.ownOrder(v.id, v.orderRecord, v.items); o != nil {
+		own.add(o, readsOrders)
 	}
-	return !maps.Equal(recorded, held) || len(held) > 0 && diag.hasFinding(driftIndexKeys, v.key(t))
+	if v.decoded != nil {
+		right.add(v.decodedWithItems(), readsOrders)
+	}
+	return !maps.Equal(own, right)
 }
 
 func (v *orderVerifier) records() []model.Record {

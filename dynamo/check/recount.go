@@ -3,237 +3,458 @@ package check
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
 	"sync"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/derive"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// stockRecount computes the stock that pending and confirmed orders reserve. It is safe for
-// concurrent use.
-//
-// A pass finds the orders through the index. The index lags behind the table, so a pass can miss an
-// order that is being confirmed. Therefore, stockRecount combines two passes. If the product's
-// record does not change during the two passes, the combined result is exact, for these reasons:
-//
-//   - Every mutation that changes a product's reserved quantity also changes the product's record.
-//   - A pass never counts too much, because it reads each order with strong consistency.
-//   - Each pass first waits Options.IndexLag, so the index contains all earlier writes. An order is
-//     confirmed only once, so at most one pass misses the order.
-type stockRecount struct {
-	skus []commerce.SKU
-	// sumStock reports whether a pass computes reserved quantities. If sumStock is false, a pass only
-	// reads the products and waits until the index is up to date. The caller of the recount then
-	// counts the orders that contain a product.
-	sumStock bool
+// counted is a record with derived numbers, and the numbers that it should have.
+type counted struct {
+	// record is the record as it was read before the base values. The numbers are right as long as this
+	// record is unchanged, because every mutation that changes one of them also changes the record.
+	record  model.Record
+	numbers totals
+	// passes is the number of successive passes with the same record.
+	passes int
+	// doubt is the reason why the numbers may be wrong, or empty.
+	doubt string
+}
 
+// reasonOrdersChanged means that counts may be wrong, because orders changed while they were
+// counted. If the orders are counted again, the counts may become certain.
+const reasonOrdersChanged = "orders changed each time they were counted"
+
+// recount counts the derived numbers of some targets again, in one or more passes. Verifiers of
+// different targets share the passes, because each pass reads many orders.
+type recount struct {
+	// run runs one pass. previous is the result of the pass before it, or nil.
+	run func(ctx context.Context, previous map[derive.Target]counted) (map[derive.Target]counted, error)
 	// turn is a lock, because only one pass may run at a time. It is a channel instead of a mutex, so
 	// that a caller can stop waiting when its context ends.
-	turn    chan struct{}
-	tallies map[commerce.SKU]*productTally
-	// passes contains the results of each pass.
-	passes []map[commerce.SKU]stockSum
+	turn   chan struct{}
+	passes []map[derive.Target]counted
 }
 
-// productTally contains, for each order, the reserved quantity of one product. It combines the
-// results of all passes since the product's record last changed.
-type productTally struct {
-	product model.Record
-	passes  int
-	held    map[commerce.OrderID]int
+func newRecount(run func(context.Context, map[derive.Target]counted) (map[derive.Target]counted, error)) *recount {
+	return &recount{run: run, turn: make(chan struct{}, 1)}
 }
 
-// stockSum is the total quantity of one product that orders reserve, as computed by a pass.
-type stockSum struct {
-	// product is the product's record. The sum is valid as long as this record is unchanged.
-	product model.Record
-	// passes is the number of passes whose results are combined in the sum.
-	passes int
-	held   int
-	// orders is the number of orders that contain the product, or nil if these orders were not
-	// counted.
-	orders *int
-}
-
-// newStockRecount returns a stockRecount for the products in targets whose stock or orders must be
-// counted.
-func newStockRecount(targets []target, candidates map[target]candidate) *stockRecount {
-	r := &stockRecount{turn: make(chan struct{}, 1), tallies: map[commerce.SKU]*productTally{}}
-	for _, k := range targets {
-		r.sumStock = r.sumStock || candidates[k].recountStock
-		if candidates[k].recountStock || candidates[k].countOrders {
-			r.skus = append(r.skus, commerce.SKU(k.id))
-		}
-	}
-	return r
-}
-
-// sumAfterPass returns the result of pass n for a product. The first pass has the number 0. If pass
-// n has not run yet, sumAfterPass runs it.
-func (r *stockRecount) sumAfterPass(ctx context.Context, c *check, sku commerce.SKU, n int) (stockSum, error) {
+// afterPass returns the result of pass n for a target. The first pass has the number 0. If pass n
+// has not run yet, afterPass runs it.
+func (r *recount) afterPass(ctx context.Context, t derive.Target, n int) (counted, error) {
 	select {
 	case r.turn <- struct{}{}:
 		defer func() { <-r.turn }()
 	case <-ctx.Done():
-		return stockSum{}, fmt.Errorf("recount products: %w", ctx.Err())
+		return counted{}, fmt.Errorf("count again: %w", ctx.Err())
 	}
 	for len(r.passes) <= n {
-		if err := r.runPass(ctx, c); err != nil {
-			return stockSum{}, err
+		var previous map[derive.Target]counted
+		if len(r.passes) > 0 {
+			previous = r.passes[len(r.passes)-1]
 		}
+		found, err := r.run(ctx, previous)
+		if err != nil {
+			return counted{}, err
+		}
+		r.passes = append(r.passes, found)
 	}
-	return r.passes[n][sku], nil
+	return r.passes[n][t], nil
 }
 
-// runPass adds the reserved quantities of all pending and confirmed orders to the tallies. If a
-// product's record has changed since the last pass, the product's tally restarts at zero.
-func (r *stockRecount) runPass(ctx context.Context, c *check) error {
-	products, err := readProducts(ctx, c.client, r.skus)
-	if err != nil {
-		return err
-	}
-	for _, sku := range r.skus {
-		if t := r.tallies[sku]; t == nil || !model.EqualRecords(t.product, products[sku]) {
-			r.tallies[sku] = &productTally{product: products[sku], held: map[commerce.OrderID]int{}}
+// recountProducts returns a recount of the products in targets whose stock or orders must be
+// counted again. If only orders must be counted, a pass just reads the products and waits until the
+// index is up to date. The caller then counts the orders that contain a product.
+func (c *check) recountProducts(targets []target, candidates map[target]candidate) *recount {
+	var products []derive.Target
+	stock := false
+	for _, k := range targets {
+		stock = stock || candidates[k].recountStock
+		if candidates[k].recountStock || candidates[k].countOrders {
+			products = append(products, derive.TargetOf(&model.EntityProduct, k.id))
 		}
 	}
+	return newRecount(func(ctx context.Context, previous map[derive.Target]counted) (map[derive.Target]counted, error) {
+		found, err := c.readTargets(ctx, products)
+		if err != nil {
+			return nil, err
+		}
+		if err := c.waitForIndex(ctx); err != nil {
+			return nil, err
+		}
+		numbers := totals(nil)
+		if stock {
+			if _, err := c.orders.discover(ctx); err != nil {
+				return nil, err
+			}
+			if numbers, _, err = c.orders.count(ctx, func(_ string, s commerce.Status) bool { return s == 0 || s.ReservesStock() }); err != nil {
+				return nil, err
+			}
+		}
+		for t, now := range found {
+			now.numbers, now.passes = numbers, 1
+			if before := previous[t]; model.EqualRecords(before.record, now.record) {
+				now.passes += before.passes
+			}
+			found[t] = now
+		}
+		return found, nil
+	})
+}
+
+// recountStatuses returns a recount of the order counts by status, in the records that are still to
+// be verified.
+func (c *check) recountStatuses() *recount {
+	return newRecount(func(ctx context.Context, _ map[derive.Target]counted) (map[derive.Target]counted, error) {
+		all := map[derive.Target]counted{}
+		for part := range model.OrderCountParts {
+			t := derive.TargetOf(&model.EntityOrderCounts, strconv.Itoa(part))
+			if _, ok := c.uncounted.Load(t); !ok {
+				continue
+			}
+			before, err := c.readTargets(ctx, []derive.Target{t})
+			if err != nil {
+				return nil, err
+			}
+			numbers, unreadable, err := c.orders.count(ctx, func(of string, _ commerce.Status) bool { return of == t.Value(0) })
+			if err != nil {
+				return nil, err
+			}
+			after, err := c.readTargets(ctx, []derive.Target{t})
+			if err != nil {
+				return nil, err
+			}
+			now := counted{record: after[t].record, numbers: numbers}
+			switch {
+			case unreadable != "":
+				now.doubt = fmt.Sprintf("the status of %s cannot be read", model.OrderByID.Key(c.table.KeyBuilder(), unreadable).PK)
+			case !model.EqualRecords(before[t].record, now.record):
+				now.doubt = reasonOrdersChanged
+			}
+			all[t] = now
+		}
+		if err := c.waitForIndex(ctx); err != nil {
+			return nil, err
+		}
+		// If the index contains orders that were not counted, another pass is necessary.
+		placed, err := c.orders.discover(ctx)
+		for _, id := range placed {
+			t := derive.TargetOf(&model.EntityOrderCounts, model.OrderCountPart(id))
+			if now, ok := all[t]; ok && now.doubt == "" {
+				now.doubt = reasonOrdersChanged
+				all[t] = now
+			}
+		}
+		return all, err
+	})
+}
+
+// waitForIndex waits until the index contains all earlier writes.
+func (c *check) waitForIndex(ctx context.Context) error {
 	if err := table.Sleep(ctx, c.opts.IndexLag); err != nil {
 		return fmt.Errorf("wait for the index: %w", err)
 	}
-	var mu sync.Mutex
-	if !r.sumStock {
-		return r.finishPass()
-	}
-	err = c.readOpenOrders(ctx, func(id commerce.OrderID, held reservation) {
-		mu.Lock()
-		defer mu.Unlock()
-		for sku, quantity := range held {
-			if t := r.tallies[sku]; t != nil {
-				t.held[id] = quantity
-			}
-		}
-	})
-	if err != nil {
-		return err
-	}
-	return r.finishPass()
-}
-
-func (r *stockRecount) finishPass() error {
-	sums := make(map[commerce.SKU]stockSum, len(r.skus))
-	for sku, t := range r.tallies {
-		t.passes++
-		s := stockSum{product: t.product, passes: t.passes}
-		for _, quantity := range t.held {
-			s.held += quantity
-		}
-		sums[sku] = s
-	}
-	r.passes = append(r.passes, sums)
 	return nil
 }
 
-// readOpenOrders calls add with the reserved quantities of each pending or confirmed order. If the
-// order's status changes meanwhile, readOpenOrders may call add twice.
-func (c *check) readOpenOrders(ctx context.Context, add func(commerce.OrderID, reservation)) error {
-	// Read the list of pending orders before the list of confirmed orders. Otherwise, an order that is
-	// confirmed between these reads would be missed.
-	for _, status := range commerce.Statuses() {
-		if !status.ReservesStock() {
-			continue
+// readTargets reads the records of targets.
+func (c *check) readTargets(ctx context.Context, targets []derive.Target) (map[derive.Target]counted, error) {
+	b := c.table.KeyBuilder()
+	keys := make([]model.Keys, len(targets))
+	for i, t := range targets {
+		keys[i] = t.Key(b)
+	}
+	found, err := c.client.get(ctx, consistent, keys...)
+	records := make(map[derive.Target]counted, len(targets))
+	for i, t := range targets {
+		records[t] = counted{record: found[keys[i]]}
+	}
+	return records, err
+}
+
+// countList counts the contributions of a list's records to a sum, by the keys of these records.
+//
+// It returns an error if value is not valid in a key, and the errors of client.queryRange.
+func (c *check) countList(ctx context.Context, attribute string, target *model.Entity, value string, within model.Range) (totals, error) {
+	i := slices.IndexFunc(derive.Sums(), func(s derive.Sum) bool { return s.Target == target && s.Attributes[0] == attribute })
+	sum := &derive.Sums()[i]
+	partition, err := sum.List.PK.Build(value)
+	if err != nil {
+		return nil, err
+	}
+	sums := totals{}
+	err = c.client.queryRange(ctx, sum.List, partition, string(sum.List.SK), within, types.SelectCount, func(out *dynamodb.QueryOutput) error {
+		for _, rec := range out.Items {
+			k := model.KeyOf(rec)
+			sums.add(sum.Listed(value, model.EntityOf(k).KeyValues(k)), func(s *derive.Sum) bool { return s == sum })
 		}
-		base, err := model.OrdersByStatus.PK.Build(status.String())
+		return nil
+	})
+	return sums, err
+}
+
+// maxVisibilityDelay is the maximum time from the creation of an order's ID until reads find the
+// order. It includes the difference between the clocks of servers.
+const maxVisibilityDelay = time.Minute
+
+// scannedOrders contains what the scan has learnt about the orders, so that derived numbers can be
+// counted again. It is safe for concurrent use.
+type scannedOrders struct {
+	check *check
+	// since is a time shortly before the start of the scan. The scan may have missed orders that were
+	// placed at this time or later.
+	since time.Time
+
+	mu sync.Mutex
+	// settled contains what delivered and cancelled orders contribute, by the number of the record that
+	// counts them by status. It excludes orders that are new, or that a repair may change. A recount
+	// does not read the settled orders again.
+	settled map[string]totals
+	// open contains the other orders. It maps the same numbers to the orders, and each order to its
+	// status. If the status is unknown or may be wrong, it is 0.
+	open map[string]map[commerce.OrderID]commerce.Status
+	// misleading contains the orders whose own record contributes other amounts than the order should,
+	// because it could not be repaired. The values are further customers who may have a copy.
+	misleading map[commerce.OrderID]map[commerce.CustomerID]bool
+	// discoveredUntil is the time when discover last queried the index.
+	discoveredUntil time.Time
+}
+
+func newScannedOrders(c *check) *scannedOrders {
+	now := c.table.Now()
+	return &scannedOrders{
+		check: c, since: now.Add(-maxVisibilityDelay), discoveredUntil: now,
+		settled: map[string]totals{}, open: map[string]map[commerce.OrderID]commerce.Status{}, misleading: map[commerce.OrderID]map[commerce.CustomerID]bool{},
+	}
+}
+
+// add adds an order. o is nil if the order may be inconsistent. It reports whether the order is new.
+func (s *scannedOrders) add(id commerce.OrderID, o *commerce.Order) (isNew bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	part := model.OrderCountPart(id)
+	if o != nil && !s.isRecent(id) && len(o.Status.Transitions()) == 0 {
+		if s.settled[part] == nil {
+			s.settled[part] = totals{}
+		}
+		s.settled[part].add(o, readsOrders)
+		return true
+	}
+	if s.open[part] == nil {
+		s.open[part] = map[commerce.OrderID]commerce.Status{}
+	}
+	_, known := s.open[part][id]
+	if s.open[part][id] = 0; o != nil {
+		s.open[part][id] = o.Status
+	}
+	return !known
+}
+
+// isRecent reports whether the scan may have missed the order.
+func (s *scannedOrders) isRecent(id commerce.OrderID) bool {
+	placed, ok := id.Time()
+	return ok && !placed.Before(s.since)
+}
+
+// markMisleading is called if an order's own record contributes wrong amounts.
+func (s *scannedOrders) markMisleading(id commerce.OrderID, extraCustomers map[commerce.CustomerID]bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.misleading[id] = extraCustomers
+}
+
+// unsettled returns the orders that a recount must read, and what the other orders contribute. Its
+// argument selects the orders by the number of the record that counts them, and by their status.
+func (s *scannedOrders) unsettled(includes func(part string, status commerce.Status) bool) (orders []commerce.OrderID, settled totals) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	settled = totals{}
+	for i := range model.OrderCountParts {
+		part := strconv.Itoa(i)
+		if includes(part, 0) {
+			for k, n := range s.settled[part] {
+				settled[k] += n
+			}
+		}
+		for id, status := range s.open[part] {
+			if includes(part, status) {
+				orders = append(orders, id)
+			}
+		}
+	}
+	slices.Sort(orders)
+	return orders, settled
+}
+
+// count adds up what orders contribute. Its argument is as for unsettled. If the status of an order
+// cannot be read, it returns this order's ID as unreadable.
+//
+// It returns the errors of client.get and client.query.
+func (s *scannedOrders) count(ctx context.Context, includes func(string, commerce.Status) bool) (sums totals, unreadable commerce.OrderID, err error) {
+	c := s.check
+	orders, sums := s.unsettled(includes)
+	add := func(o *commerce.Order) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		sums.add(o, readsOrders)
+	}
+	// special contains the orders that need further reads. Few orders do.
+	var special []func(context.Context) error
+	for batch := range slices.Chunk(orders, table.MaxBatchKeys) {
+		b := c.table.KeyBuilder()
+		keys := make([]model.Keys, len(batch))
+		for i, id := range batch {
+			keys[i] = model.OrderByID.Key(b, id)
+		}
+		found, err := c.client.get(ctx, consistent, keys...)
 		if err != nil {
-			return err
+			return nil, "", err
 		}
-		for shard := range c.table.Shards {
-			partition := base + model.ShardSuffix(shard, c.table.Shards)
-			err := c.client.query(ctx, &model.OrdersByStatus.AccessPattern, partition, string(model.OrdersByStatus.SK), types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
-				return c.readReservations(ctx, out.Items, add)
+		for i, id := range batch {
+			s.mu.Lock()
+			extra, misleading := s.misleading[id]
+			s.mu.Unlock()
+			o, complete := c.ownOrder(id, found[keys[i]], nil)
+			switch {
+			case misleading || found[keys[i]] != nil && o == nil:
+				special = append(special, func(ctx context.Context) error {
+					v := &orderVerifier{id: id, extraCustomers: extra}
+					if err := v.read(ctx, c); err != nil {
+						return err
+					}
+					if !v.reservationKnown(v.verify(c)) {
+						c.mu.Lock()
+						c.markUncertainStockLocked(v)
+						c.mu.Unlock()
+					}
+					if v.decoded != nil {
+						o = v.decodedWithItems()
+					}
+					if o == nil {
+						s.mu.Lock()
+						defer s.mu.Unlock()
+						unreadable = id
+						return nil
+					}
+					add(o)
+					return nil
+				})
+			case found[keys[i]] == nil:
+			case !complete:
+				special = append(special, func(ctx context.Context) error {
+					var items []model.Record
+					err := c.client.query(ctx, &model.OrderItems.AccessPattern, keys[i].PK, string(model.OrderItems.SK), types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
+						for _, rec := range out.Items {
+							items = append(items, rec)
+						}
+						return nil
+					})
+					o, _ := c.ownOrder(id, found[keys[i]], items)
+					add(o)
+					return err
+				})
+			default:
+				add(o)
+			}
+		}
+	}
+	err = table.Parallel(ctx, len(special), c.opts.Parallel, func(ctx context.Context, i int) error { return special[i](ctx) })
+	return sums, unreadable, err
+}
+
+// ownOrder decodes an order's own record as far as possible. If its status cannot be read, the
+// result is nil. If the order reserves stock but the record has no readable list of items, ownOrder uses
+// the records of the items. If items is nil then, complete is false.
+func (c *check) ownOrder(id commerce.OrderID, rec model.Record, items []model.Record) (o *commerce.Order, complete bool) {
+	status, err := commerce.ParseStatus(model.TextOf(rec, "status"))
+	if err != nil {
+		return nil, true
+	}
+	if o, err = c.table.DecodeOrder(model.Reader{Record: rec}); err != nil {
+		o = &commerce.Order{}
+	}
+	at := model.Reader{Record: rec}
+	o.ID, o.Status = id, status
+	if o.Items, err = decodeLines(rec["items"], at.Currency(c.table.Currency)); err == nil || !status.ReservesStock() {
+		return o, true
+	}
+	o.Items = nil
+	for _, item := range items {
+		at := model.Reader{Record: item}
+		o.Items = append(o.Items, commerce.LineItem{SKU: commerce.SKU(model.FirstPlaceholderValue(model.EntityOrderItem.SK, at.Text(model.AttrSK))), Quantity: at.Number("qty")})
+	}
+	return o, items != nil
+}
+
+// discover adds the orders that the index contains since the last call, and returns the new ones.
+func (s *scannedOrders) discover(ctx context.Context) (placed []commerce.OrderID, err error) {
+	t := s.check.table
+	now := t.Now()
+	from, _ := commerce.MinULIDAt(s.discoveredUntil.Add(-maxVisibilityDelay))
+	to, _ := commerce.MinULIDAt(now.Add(model.MaxClockSkew))
+	for _, status := range commerce.Statuses() {
+		base, err := model.OrdersPlaced.PK.Build(status.String())
+		if err != nil {
+			return nil, err
+		}
+		for shard := range t.Shards {
+			partition := base + model.ShardSuffix(shard, t.Shards)
+			err := s.check.client.queryRange(ctx, &model.OrdersPlaced.AccessPattern, partition, string(model.OrdersPlaced.SK), model.Range{From: from, To: to}, types.SelectCount, func(out *dynamodb.QueryOutput) error {
+				for _, rec := range out.Items {
+					if id := commerce.OrderID(model.FirstPlaceholderValue(model.EntityOrder.PK, model.KeyOf(rec).PK)); s.isRecent(id) && s.add(id, nil) {
+						placed = append(placed, id)
+					}
+				}
+				return nil
 			})
 			if err != nil {
-				return err
+				return nil, err
 			}
 		}
 	}
-	// For these orders, the index or the order's own record is wrong, so use an orderVerifier.
-	misleading := c.misleadingOrders()
-	return table.Parallel(ctx, len(misleading), c.opts.Parallel, func(ctx context.Context, i int) error {
-		v := misleading[i]
-		if err := v.read(ctx, c); err != nil {
-			return err
-		}
-		held, known := v.reservation(v.verify(c))
-		if !known {
-			c.mu.Lock()
-			c.markUncertainStockLocked(v)
-			c.mu.Unlock()
-		}
-		add(v.id, held)
-		return nil
-	})
+	s.discoveredUntil = now
+	return placed, nil
 }
 
-func (c *check) misleadingOrders() []*orderVerifier {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	verifiers := make([]*orderVerifier, 0, len(c.misleading))
-	for id, extra := range c.misleading {
-		verifiers = append(verifiers, &orderVerifier{id: id, extraCustomers: extra})
+// namedProducts returns the products in a record of an order: the product of a line item, or all
+// products in the record's list of line items.
+func namedProducts(rec model.Record) (skus []commerce.SKU) {
+	if e := model.EntityOf(model.KeyOf(rec)); e != nil && e.Name == model.EntityOrderItem.Name {
+		return []commerce.SKU{commerce.SKU(model.FirstPlaceholderValue(e.SK, model.TextOf(rec, model.AttrSK)))}
 	}
-	return verifiers
-}
-
-// readReservations processes one page of the index. It reads the page's orders from the table, and
-// calls add with each order's reserved quantities. It skips the orders in c.misleading, because
-// readOpenOrders processes them separately.
-func (c *check) readReservations(ctx context.Context, page []map[string]types.AttributeValue, add func(commerce.OrderID, reservation)) error {
-	var ids []commerce.OrderID
-	var keys []model.Keys
-	c.mu.Lock()
-	for _, rec := range page {
-		k := model.KeyOf(rec)
-		id := commerce.OrderID(model.FirstPlaceholderValue(model.EntityOrder.PK, k.PK))
-		if _, misleading := c.misleading[id]; misleading {
-			continue
-		}
-		if e := model.EntityOf(k); e != nil && e.Name == model.EntityOrder.Name {
-			ids, keys = append(ids, id), append(keys, k)
-		}
-	}
-	c.mu.Unlock()
-	found, err := c.client.get(ctx, consistent, keys...)
-	if err != nil {
-		return err
-	}
-	// If an order's record has no embedded item list, read the item records with a separate request.
-	// Few orders lack this list.
-	var unlisted []int
-	for i, k := range keys {
-		held, listed := embeddedItemsReservation(c.table, found[k])
-		if !listed {
-			unlisted = append(unlisted, i)
-			continue
-		}
-		add(ids[i], held)
-	}
-	return table.Parallel(ctx, len(unlisted), c.opts.Parallel, func(ctx context.Context, i int) error {
-		index := unlisted[i]
-		var items []model.Record
-		err := c.client.query(ctx, &model.OrderItems.AccessPattern, keys[index].PK, string(model.OrderItems.SK), types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
-			for _, rec := range out.Items {
-				items = append(items, rec)
+	if l, ok := rec["items"].(*types.AttributeValueMemberL); ok {
+		for _, e := range l.Value {
+			if m, ok := e.(*types.AttributeValueMemberM); ok {
+				skus = append(skus, commerce.SKU(model.TextOf(m.Value, "productId")))
 			}
-			return nil
-		})
+		}
+	}
+	return skus
+}
+
+// linesTotal returns the total price of the given line items in the currency c.
+//
+// If the total has more digits than an amount can have, linesTotal returns an error.
+func linesTotal(lines []commerce.LineItem, c commerce.Currency) (commerce.Money, error) {
+	total := commerce.Money{Currency: c}
+	for _, line := range lines {
+		line.UnitPrice.Currency = c
+		subtotal, err := line.Subtotal()
 		if err != nil {
-			return err
+			return total, err
 		}
-		add(ids[index], itemRecordsReservation(items))
-		return nil
-	})
+		if total, err = total.Plus(subtotal); err != nil {
+			return total, err
+		}
+	}
+	return total, nil
 }

@@ -203,8 +203,8 @@ func TestARepairRaisesTheStockRevision(t *testing.T) {
 	})
 }
 
-// An order that is being confirmed is in neither list of the index for a moment, so a pass over the
-// open orders misses it. Here, two passes miss different orders, and both have the same wrong sum.
+// An order that is being confirmed is in neither list of the index for a moment. Every pass counts it
+// all the same.
 func TestARecountCountsTheOrdersOfAllPasses(t *testing.T) {
 	t.Parallel()
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
@@ -223,7 +223,7 @@ func TestARecountCountsTheOrdersOfAllPasses(t *testing.T) {
 				s.Set("ORDER#"+id, "#METADATA", storetest.Item{"gsi1pk": storetest.Str("STATUS#pending"), "gsi1sk": storetest.Str("ORDER#" + id)})
 			}
 		})
-		if storetest.FormatDriftCounts(drifts) != "stock-available 1" || summary.UnrepairedCount() > 0 || passes != 3 {
+		if storetest.FormatDriftCounts(drifts) != "stock-available 1" || summary.UnrepairedCount() > 0 || passes != 2 {
 			t.Errorf("found %+v, %d left after %d passes", drifts, summary.UnrepairedCount(), passes)
 		}
 		s.expect("available", "18")

@@ -46,7 +46,7 @@ func (g *segmentScan) addPage(ctx context.Context, page []map[string]types.Attri
 			continue
 		}
 		if e.Name == model.EntityOrderCounts.Name {
-			c.orderCounter.addCounts(rec)
+			c.addStoredStatusCounts(rec)
 		}
 		if k.PK != g.partition {
 			g.finishCollection()
@@ -170,7 +170,11 @@ func (g *segmentScan) verifyCompletedCollections() {
 		diag := v.verify(c)
 		c.noteScanned(v)
 		if order, ok := v.(*orderVerifier); ok {
-			c.orderCounter.addRecord(order.id, order.orderRecord, diag.isClean())
+			if order.decoded != nil && diag.isClean() {
+				c.orders.add(order.id, order.decodedWithItems())
+			} else {
+				c.orders.add(order.id, nil)
+			}
 		}
 		if diag.isClean() {
 			v.updateCheckState(c, diag, diag)
@@ -219,7 +223,7 @@ func (c *check) noteScanned(v verifier) {
 		if v.levelSum != nil && v.record() != nil {
 			at := model.Reader{Record: v.record()}
 			if available := at.Number(model.AttrAvailable); at.Err() == nil {
-				c.numbers.setStored(number{&model.EntityProduct, model.AttrAvailable, string(v.sku)}, available)
+				c.numbers.setStored(productStock(v.sku), available)
 			}
 			for _, level := range v.decodedLevels {
 				c.numbers.add(level)

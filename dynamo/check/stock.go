@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/derive"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
@@ -21,15 +22,15 @@ type productVerifier struct {
 	levels map[model.Keys]*recordWithEdges
 	// fromScan reports whether the records come from the scan instead of a later read.
 	fromScan bool
-	// recount computes the reserved quantity of the product. It is nil if no recount is needed.
-	// readings is the number of recount passes whose results the verifier has read.
-	recount  *stockRecount
+	// recount counts the product's numbers again. It is nil if this is not needed. readings is the
+	// number of its passes whose results the verifier has read.
+	recount  *recount
 	readings int
-	// countOrders reports whether the orders that contain the product must be counted. sum is the last
-	// result of the recount. If there is no valid result, sum is nil. For example, the product may
-	// have changed during the recount.
+	// countOrders reports whether the orders that contain the product must be counted. counted is the
+	// last result of the recount, or nil if the product changed meanwhile. orders is the number of orders.
 	countOrders bool
-	sum         *stockSum
+	counted     *counted
+	orders      *int
 	// unreadableOrder is an unreadable order that may reserve stock of the product. If there is no
 	// such order, unreadableOrder is empty.
 	unreadableOrder commerce.OrderID
@@ -70,14 +71,14 @@ func (v *productVerifier) key(*table.Table) model.Keys { return v.primaryKey }
 // read waits for the recount, and then reads the product and its inventory levels. If the product's
 // record has changed since the recount began, the recounted numbers are invalid.
 func (v *productVerifier) read(ctx context.Context, c *check) error {
-	v.sum = nil
+	v.counted, v.orders = nil, nil
 	if v.recount == nil {
 		return v.readCollection(ctx, c)
 	}
 	if v.unreadableOrder = c.uncertainOrder(v.sku); v.unreadableOrder != "" {
 		return v.readCollection(ctx, c)
 	}
-	sum, err := v.recount.sumAfterPass(ctx, c, v.sku, v.readings)
+	now, err := v.recount.afterPass(ctx, derive.TargetOf(&model.EntityProduct, string(v.sku)), v.readings)
 	if err != nil {
 		return err
 	}
@@ -85,18 +86,19 @@ func (v *productVerifier) read(ctx context.Context, c *check) error {
 	// Look for an unreadable order again, because the recount may have found one.
 	v.unreadableOrder = c.uncertainOrder(v.sku)
 	if v.countOrders {
-		n, err := listLength(ctx, c.client, &model.ProductOrderItems.AccessPattern, string(v.sku))
+		listed, err := c.countList(ctx, model.AttrOrderCount, &model.EntityProduct, string(v.sku), model.Range{})
 		if err != nil {
 			return err
 		}
-		sum.orders = &n
+		n := listed[productOrders(v.sku)]
+		v.orders = &n
 	}
 	if err := v.readCollection(ctx, c); err != nil {
 		return err
 	}
-	// A mutation that changes one of the recounted numbers also changes the product's record.
-	if model.EqualRecords(sum.product, v.record()) {
-		v.sum = &sum
+	// A mutation that changes one of the counted numbers also changes the product's record.
+	if model.EqualRecords(now.record, v.record()) {
+		v.counted = &now
 	}
 	return nil
 }
@@ -113,14 +115,14 @@ func (v *productVerifier) readCollection(ctx context.Context, c *check) error {
 
 // uncertainty returns a message if the result of verify may be wrong: an order cannot be read, or
 // the product changed during the recount. A finding is certain only if the product did not change
-// during two passes (see stockRecount).
+// during two passes (see recountProducts).
 func (v *productVerifier) uncertainty(diag *diagnosis) string {
 	switch {
 	case v.recount == nil || v.record() == nil:
 		return ""
 	case v.unreadableOrder != "":
 		return fmt.Sprintf("%s cannot be read and may reserve stock of the product", model.OrderByID.Key(diag.table.KeyBuilder(), v.unreadableOrder).PK)
-	case v.sum == nil || !diag.isClean() && v.sum.passes < 2:
+	case v.counted == nil || !diag.isClean() && v.counted.passes < 2:
 		return "the product changed each time its reserved stock was recounted"
 	}
 	return ""
@@ -163,14 +165,14 @@ func (v *productVerifier) verify(c *check) *diagnosis {
 	want := *product
 	// The sum of the scanned inventory levels may be wrong, because they may change during the scan.
 	// If the sum differs from the stored total, the check reads the levels again.
-	if v.levelSum != nil && (v.fromScan || v.sum != nil) {
+	if v.levelSum != nil && (v.fromScan || v.counted != nil) {
 		want.TotalInventory = *v.levelSum
 	}
-	if v.sum != nil && v.sum.orders != nil {
-		want.OrderCount = v.sum.orders
+	if v.counted != nil && v.orders != nil {
+		want.OrderCount = v.orders
 	}
-	if v.levelSum != nil && v.sum != nil && v.recount.sumStock {
-		want.Available = *v.levelSum - v.sum.held
+	if v.levelSum != nil && v.counted != nil && v.counted.numbers != nil {
+		want.Available = *v.levelSum + v.counted.numbers[productStock(v.sku)]
 	}
 	if want.Category == "" {
 		// A product written by other software may have no category. Such a product is in no list and
@@ -196,6 +198,11 @@ func (v *productVerifier) verify(c *check) *diagnosis {
 	diag.source = v.primaryKey
 	v.verifyEdges(diag, expected)
 	return diag
+}
+
+// productStock identifies the available stock of a product.
+func productStock(sku commerce.SKU) number {
+	return number{derive.TargetOf(&model.EntityProduct, string(sku)), model.AttrAvailable}
 }
 
 func (v *productVerifier) sortedLevels() []*recordWithEdges {

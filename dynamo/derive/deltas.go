@@ -24,6 +24,14 @@ type Target struct {
 // maxPlaceholders is the maximum number of placeholders in the primary key of a target.
 const maxPlaceholders = 3
 
+// TargetOf returns the record of an entity whose primary key contains the given values, in this order.
+// If values are missing, the result stands for all records with the same first values.
+func TargetOf(e *model.Entity, values ...string) Target {
+	t := Target{Entity: e}
+	copy(t.values[:], values)
+	return t
+}
+
 // Record returns a record with the primary key of the target, and the attributes in this key.
 func (t Target) Record(b *model.KeyBuilder) model.Record {
 	return b.IdentifyingRecord(t.Entity, t.values[:]...)

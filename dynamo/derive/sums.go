@@ -26,6 +26,13 @@ type Sum struct {
 	Revision string
 	// DeletedAtZero reports whether a mutation deletes the target instead of storing the number 0.
 	DeletedAtZero bool
+	// Local reports whether the base values are in the target's item collection.
+	Local bool
+	// List is the list in the index that contains a record for each contribution, or nil. The value in
+	// the list's partition key is also the first value of the target. Listed returns a base value which
+	// makes that contribution, from this value and the values in the primary key of the record.
+	List   *model.AccessPattern
+	Listed func(value string, key map[string]string) any
 	// from declares what base values contribute.
 	from []contribution
 }
@@ -77,14 +84,19 @@ var sums = []Sum{
 			to.add(o.Status.String(), number(1), model.OrderCountPart(o.ID))
 		}),
 	}},
-	{Target: &model.EntityRepOrders, Attributes: []string{model.AttrOrders}, from: []contribution{
-		from(func(o *commerce.Order, to *contributor) {
-			if o.AccountRepID != "" {
-				to.add(model.AttrOrders, number(1), string(o.AccountRepID), model.RepOrderCountPart(o.ID))
-			}
-		}),
-	}},
-	{Target: &model.EntitySpending, Attributes: []string{model.AttrOrders, model.AttrSpent}, from: []contribution{
+	{Target: &model.EntityRepOrders, Attributes: []string{model.AttrOrders},
+		List: &model.EmployeeOrders.AccessPattern,
+		Listed: func(rep string, key map[string]string) any {
+			return &commerce.Order{ID: commerce.OrderID(key["orderId"]), AccountRepID: commerce.EmployeeID(rep)}
+		},
+		from: []contribution{
+			from(func(o *commerce.Order, to *contributor) {
+				if o.AccountRepID != "" {
+					to.add(model.AttrOrders, number(1), string(o.AccountRepID), model.RepOrderCountPart(o.ID))
+				}
+			}),
+		}},
+	{Target: &model.EntitySpending, Local: true, Attributes: []string{model.AttrOrders, model.AttrSpent}, from: []contribution{
 		from(func(o *commerce.Order, to *contributor) {
 			s := o.Spending()
 			target := []string{string(s.CustomerID), s.Month, string(s.Total.Currency)}
@@ -92,7 +104,7 @@ var sums = []Sum{
 			to.add(model.AttrSpent, s.Total.Amount, target...)
 		}),
 	}},
-	{Target: &model.EntityLastEvent, Attributes: []string{model.AttrOpenOrders, model.AttrReservedUnits}, from: []contribution{
+	{Target: &model.EntityLastEvent, Local: true, Attributes: []string{model.AttrOpenOrders, model.AttrReservedUnits}, from: []contribution{
 		from(func(o *commerce.Order, to *contributor) {
 			if !o.Status.ReservesStock() {
 				return
@@ -103,23 +115,28 @@ var sums = []Sum{
 			}
 		}),
 	}},
-	{Target: &model.EntityCustomer, Attributes: []string{model.AttrOrderCount}, Optional: true, from: []contribution{
+	{Target: &model.EntityCustomer, Attributes: []string{model.AttrOrderCount}, Optional: true, Local: true, from: []contribution{
 		from(func(o *commerce.Order, to *contributor) {
 			to.add(model.AttrOrderCount, number(1), string(o.CustomerID))
 		}),
 	}},
-	{Target: &model.EntityProduct, Revision: model.AttrStockRevision, Attributes: []string{model.AttrOrderCount}, Optional: true, from: []contribution{
-		from(func(o *commerce.Order, to *contributor) {
-			counted := map[commerce.SKU]bool{}
-			for _, item := range o.Items {
-				if !counted[item.SKU] {
-					to.add(model.AttrOrderCount, number(1), string(item.SKU))
+	{Target: &model.EntityProduct, Revision: model.AttrStockRevision, Attributes: []string{model.AttrOrderCount}, Optional: true,
+		List: &model.ProductOrderItems.AccessPattern,
+		Listed: func(sku string, _ map[string]string) any {
+			return &commerce.Order{Items: []commerce.LineItem{{SKU: commerce.SKU(sku)}}}
+		},
+		from: []contribution{
+			from(func(o *commerce.Order, to *contributor) {
+				counted := map[commerce.SKU]bool{}
+				for _, item := range o.Items {
+					if !counted[item.SKU] {
+						to.add(model.AttrOrderCount, number(1), string(item.SKU))
+					}
+					counted[item.SKU] = true
 				}
-				counted[item.SKU] = true
-			}
-		}),
-	}},
-	{Target: &model.EntityProduct, Revision: model.AttrStockRevision, Attributes: []string{model.AttrTotalInventory}, Optional: true, Max: commerce.MaxTotalInventory, from: []contribution{
+			}),
+		}},
+	{Target: &model.EntityProduct, Revision: model.AttrStockRevision, Attributes: []string{model.AttrTotalInventory}, Optional: true, Local: true, Max: commerce.MaxTotalInventory, from: []contribution{
 		from(func(l *commerce.InventoryLevel, to *contributor) {
 			to.add(model.AttrTotalInventory, number(l.Quantity), string(l.SKU))
 		}),
@@ -137,13 +154,16 @@ var sums = []Sum{
 			}
 		}),
 	}},
-	{Target: &model.EntityCategory, Revision: model.AttrVersion, DeletedAtZero: true, Attributes: []string{model.AttrProductCount}, from: []contribution{
-		from(func(p *commerce.Product, to *contributor) {
-			if p.Category != "" {
-				to.add(model.AttrProductCount, number(1), p.Category)
-			}
-		}),
-	}},
+	{Target: &model.EntityCategory, Revision: model.AttrVersion, DeletedAtZero: true, Attributes: []string{model.AttrProductCount},
+		List:   &model.Products.AccessPattern,
+		Listed: func(category string, _ map[string]string) any { return &commerce.Product{Category: category} },
+		from: []contribution{
+			from(func(p *commerce.Product, to *contributor) {
+				if p.Category != "" {
+					to.add(model.AttrProductCount, number(1), p.Category)
+				}
+			}),
+		}},
 }
 
 func number(n int) decimal.Decimal { return decimal.MustNew(int64(n), 0) }
