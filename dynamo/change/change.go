@@ -202,11 +202,12 @@ func (c *change) read(ctx context.Context, keys ...model.Keys) ([]model.Record, 
 }
 
 // readRecordToChange reads the records with the given keys into c.known, and decodes the first
-// record.
-// field names the argument that contains the ID.
+// record. field names the argument that contains the ID. expected is the version that the client
+// expects, or nil if it accepts every version.
 //
-// Errors: commerce.NotFound, model.ErrCorrupt, errors from table.WrapError.
-func readRecordToChange[V any, ID ~string](ctx context.Context, c *change, decode resultDecoder[V], kind string, id ID, field string, keys ...model.Keys) (v V, current model.Record, err error) {
+// Errors: commerce.NotFound, commerce.VersionConflict (with the current value), model.ErrCorrupt,
+// errors from table.WrapError.
+func readRecordToChange[V any, ID ~string](ctx context.Context, c *change, decode resultDecoder[V], kind string, id ID, field string, expected *int, keys ...model.Keys) (v V, current model.Record, err error) {
 	records, err := c.read(ctx, keys...)
 	switch {
 	case err != nil:
@@ -214,8 +215,20 @@ func readRecordToChange[V any, ID ~string](ctx context.Context, c *change, decod
 	case records[0] == nil:
 		return v, nil, commerce.NewNotFound(kind, id, field)
 	}
-	v, err = decode(model.Reader{Record: records[0]})
+	r := model.Reader{Record: records[0]}
+	if v, err = decode(r); err == nil {
+		err = checkVersion(kind, expected, r.Number(model.AttrVersion))
+	}
 	return v, records[0], err
+}
+
+// checkVersion returns a VersionConflict if current differs from expected, the version that the
+// client expects. If expected is nil, every version is accepted.
+func checkVersion(kind string, expected *int, current int) error {
+	if expected != nil && *expected != current {
+		return commerce.NewVersionConflict(kind, *expected, current)
+	}
+	return nil
 }
 
 // knownRecord returns the record with the given key from c.known. If the record does not exist or
@@ -257,15 +270,23 @@ func (c *change) addWrite(k model.Keys, units float64, action types.TransactWrit
 // create writes a new record. If the record already exists, the transaction fails.
 func (c *change) create(r model.Record) { c.put(r, table.RecordNotExists) }
 
-// createWithEdges creates the record of a value and its edges (copies with other index keys). If
-// the record already exists, the transaction fails.
-func createWithEdges(c *change, v any) {
-	records := model.EncodeWithEdges(&c.KeyBuilder, v)
-	c.create(records[0])
-	for _, edge := range records[1:] {
-		c.writeCopy(nil, edge, nil) // an existing edge belongs to a lost record, so overwrite it
+// createAll creates records. If one of them already exists, the transaction fails. Exception: an
+// existing edge (a copy with other index keys) belongs to a lost record, so createAll overwrites it.
+func (c *change) createAll(records []model.Record) {
+	for _, r := range records {
+		if e := model.EntityOf(model.KeyOf(r)); e != nil && e.IsEdge() {
+			c.writeCopy(nil, r, nil)
+		} else {
+			c.create(r)
+		}
 	}
 }
+
+// createWithCopies creates the record of a value and its copies.
+func (c *change) createWithCopies(v any) { c.createAll(model.EncodeWithEdges(&c.KeyBuilder, v)) }
+
+// exists reports whether c.known contains the record with the given key.
+func (c *change) exists(k model.Keys) bool { return c.known[k] != nil }
 
 // updateWithEdges updates the record of a value and its edges (copies with other index keys).
 // current is the record in the table. b builds the new keys.

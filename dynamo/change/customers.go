@@ -30,25 +30,17 @@ func (m Mutations) CreateCustomer(ctx context.Context, caller Caller, cmd commer
 		customer.ID, customer.OrderCount, customer.SpendingComplete, customer.CreatedAt, customer.Version = id, new(int), true, m.table.Now(), 1
 		customer.UpdatedAt = customer.CreatedAt
 		var refusals commerce.UserErrors
-		for i, r := range model.CustomerRecords(&c.KeyBuilder, customer) {
-			_, exists := c.knownRecord(model.KeyOf(r))
-			switch {
-			case exists && i == 0:
-				refusals = append(refusals, commerce.NewAlreadyExists("customer", id, "id"))
-			case exists && i == 1:
-				refusals = append(refusals, commerce.NewEmailTaken())
-			}
-			if i < 2 {
-				c.create(r)
-			} else {
-				// If this edge (a copy with other index keys) already exists, it belongs to a customer whose
-				// record was lost. So overwrite it.
-				c.writeCopy(nil, r, nil)
-			}
+		records := model.CustomerRecords(&c.KeyBuilder, customer)
+		c.createAll(records)
+		if c.exists(model.KeyOf(records[0])) {
+			refusals = append(refusals, commerce.NewAlreadyExists("customer", id, "id"))
+		}
+		if c.exists(model.KeyOf(records[1])) {
+			refusals = append(refusals, commerce.NewEmailTaken())
 		}
 		if cmd.ID != "" { // a deleted customer's orders remain, so its ID cannot be used again
 			deletion := model.DeletedCustomerKey(id)
-			if _, deleted := c.knownRecord(deletion); deleted {
+			if c.exists(deletion) {
 				refusals = append(refusals, commerce.NewAlreadyExists("record of the deleted customer", id, "id"))
 			}
 			c.addConditionCheck(deletion, table.RecordNotExists)
@@ -76,11 +68,7 @@ func (m Mutations) CreateCustomer(ctx context.Context, caller Caller, cmd commer
 func (c *change) readCustomer(ctx context.Context, id commerce.CustomerID, field string, expected *int, more ...model.Keys) (*commerce.Customer, model.Record, error) {
 	k := model.CustomerByID.Key(&c.KeyBuilder, id)
 	c.hideIfForbidden(id, k)
-	customer, current, err := readRecordToChange(ctx, c, c.table.DecodeCustomer, "customer", id, field, append([]model.Keys{k}, more...)...)
-	if err != nil {
-		return nil, nil, err
-	}
-	return customer, current, checkVersion("customer", expected, customer.Version)
+	return readRecordToChange(ctx, c, c.table.DecodeCustomer, "customer", id, field, expected, append([]model.Keys{k}, more...)...)
 }
 
 // updateCustomer updates a customer's record and its edges (copies with other index keys). current
@@ -128,25 +116,24 @@ func (c *change) moveEmailClaim(before string, after commerce.Customer) error {
 	if err != nil {
 		return err
 	}
-	ownClaim := belongsToCondition(after.ID)
+	owner := model.Str(string(after.ID))
+	missingOrOwn := table.AnyOf(table.RecordNotExists, table.CompareAttribute(model.AttrCustomerID, "=", owner))
+	othersClaim := func(claim model.Record) bool {
+		r, exists := c.knownRecord(model.KeyOf(claim))
+		return exists && !model.EqualValues(r[model.AttrCustomerID], owner)
+	}
 	claim := model.EmailClaimRecord(&c.KeyBuilder, newEmail, after.ID)
-	if r, exists := c.knownRecord(model.KeyOf(claim)); exists && !model.EqualValues(r[model.AttrCustomerID], model.Str(string(after.ID))) {
+	if othersClaim(claim) {
 		return commerce.NewEmailTaken()
 	}
-	c.upsert(claim, table.AnyOf(table.RecordNotExists, ownClaim))
+	c.upsert(claim, missingOrOwn)
 	if oldEmail == "" || oldEmail == newEmail {
 		return nil
 	}
-	oldClaim := model.EmailClaimRecord(&c.KeyBuilder, oldEmail, after.ID)
-	if r, exists := c.knownRecord(model.KeyOf(oldClaim)); !exists || model.EqualValues(r[model.AttrCustomerID], model.Str(string(after.ID))) {
-		c.remove(oldClaim, table.AnyOf(table.RecordNotExists, ownClaim))
+	if oldClaim := model.EmailClaimRecord(&c.KeyBuilder, oldEmail, after.ID); !othersClaim(oldClaim) {
+		c.remove(oldClaim, missingOrOwn)
 	}
 	return nil
-}
-
-// belongsToCondition returns the condition that a record contains the given customer ID.
-func belongsToCondition(id commerce.CustomerID) table.Condition {
-	return table.CompareAttribute(model.AttrCustomerID, "=", model.Str(string(id)))
 }
 
 // AssignAccountRep sets or removes a customer's account rep. The account rep is the employee who is

@@ -20,10 +20,10 @@ func (m Mutations) HireEmployee(ctx context.Context, caller Caller, cmd commerce
 		employee := cmd
 		employee.ID, employee.Version = id, 1
 		var refusals commerce.UserErrors
-		if _, exists := c.knownRecord(model.EmployeeByID.Key(&c.KeyBuilder, id)); exists {
+		if c.exists(model.EmployeeByID.Key(&c.KeyBuilder, id)) {
 			refusals = append(refusals, commerce.NewAlreadyExists("employee", id, "id"))
 		}
-		createWithEdges(c, &employee)
+		c.createWithCopies(&employee)
 		counted := c.IdentifyingRecord(&model.EntityRepOrders, string(id), model.FirstRepCountPart).Merge(model.Record{model.AttrComplete: model.Bool(true)})
 		c.addToCounters(counted, model.Record{model.AttrOrders: model.Num(0)}, nil)
 		if err := c.requireWarehouse(cmd.WarehouseID); err != nil {
@@ -57,11 +57,8 @@ func (c *change) requireWarehouse(id commerce.WarehouseID) *commerce.NotFound {
 // mutate.
 func (m Mutations) UpdateEmployee(ctx context.Context, caller Caller, cmd commerce.EmployeeChange) (*commerce.Employee, error) {
 	return mutate(ctx, m.table, &model.WriteUpdateEmployee, caller, cmd, model.DecodeEmployee, func(ctx context.Context, c *change) (*commerce.Employee, error) {
-		before, current, err := readRecordToChange(ctx, c, model.DecodeEmployee, "employee", cmd.ID, "id", model.EmployeeByID.Key(&c.KeyBuilder, cmd.ID))
+		before, current, err := readRecordToChange(ctx, c, model.DecodeEmployee, "employee", cmd.ID, "id", cmd.ExpectedVersion, model.EmployeeByID.Key(&c.KeyBuilder, cmd.ID))
 		if err != nil {
-			return nil, err
-		}
-		if err := checkVersion("employee", cmd.ExpectedVersion, before.Version); err != nil {
 			return before, err
 		}
 		after := *before

@@ -71,9 +71,9 @@ func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.O
 			return nil, err
 		}
 
-		own, theirs := orderAndCopy(&c.KeyBuilder, &order)
-		c.create(own)
-		c.create(theirs)
+		for _, r := range model.EncodeWithEdges(&c.KeyBuilder, &order) {
+			c.create(r)
+		}
 		if err := c.addEvent(order, commerce.Event{Type: commerce.EventPlaced, To: commerce.Pending}, at, customer.OrderCount != nil && *customer.OrderCount == 0, deltas); err != nil {
 			return nil, err
 		}
@@ -86,15 +86,6 @@ func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.O
 		}
 		return &order, c.addDerived(ctx, deltas)
 	})
-}
-
-// checkVersion returns a VersionConflict if current differs from expected, the version that the
-// client expects. If expected is nil, every version is accepted.
-func checkVersion(kind string, expected *int, current int) error {
-	if expected != nil && *expected != current {
-		return commerce.NewVersionConflict(kind, *expected, current)
-	}
-	return nil
 }
 
 // readOrder reads the order that a mutation changes. If the order does not have the expected
@@ -111,17 +102,14 @@ func (c *change) readOrder(ctx context.Context, id commerce.OrderID, expected *i
 	if !own {
 		return nil, nil, commerce.NewNotFound("order", id, "orderId")
 	}
-	order, current, err := readRecordToChange(ctx, c, c.table.DecodeOrder, "order", id, "orderId", append([]model.Keys{model.OrderByID.Key(&c.KeyBuilder, id)}, more...)...)
-	if err != nil {
-		return nil, nil, err
-	}
+	order, current, err := readRecordToChange(ctx, c, c.table.DecodeOrder, "order", id, "orderId", expected, append([]model.Keys{model.OrderByID.Key(&c.KeyBuilder, id)}, more...)...)
 	// Other software may have assigned the order to another customer, but kept the copy in the first
 	// customer's partition. Then canAccessOrder finds the copy, although the caller may not access the
 	// order.
-	if !c.caller.canAccess(order.CustomerID) {
+	if (err == nil || isConflict(err)) && !c.caller.canAccess(order.CustomerID) {
 		return nil, nil, commerce.NewNotFound("order", id, "orderId")
 	}
-	return order, current, checkVersion("order", expected, order.Version)
+	return order, current, err
 }
 
 // allItems returns all line items of an order.
@@ -158,13 +146,6 @@ func (c *change) allItems(ctx context.Context, o *commerce.Order) ([]commerce.Li
 	return items, nil
 }
 
-// orderAndCopy returns an order's own record and its copy in the customer's partition. The two
-// records differ only in their keys and in the attribute "entity".
-func orderAndCopy(b *model.KeyBuilder, o *commerce.Order) (own, copied model.Record) {
-	records := model.EncodeWithEdges(b, o)
-	return records[0], records[1]
-}
-
 // updateOrder adds the writes for a changed order to the transaction: the order's own record, its
 // copy in the customer's partition, and the event. current is the order's own record in the table.
 // deltas are the changes of derived numbers.
@@ -178,10 +159,9 @@ func (c *change) updateOrder(ctx context.Context, current model.Record, before, 
 	if rep := current["accountRepId"]; rep == nil || model.EqualsText(rep, "") {
 		after.AccountRepID, when = c.accountRepOfCopy(*before)
 	}
-	ownBefore, copyBefore := orderAndCopy(c.oldKeyBuilder(), before)
-	ownAfter, copyAfter := orderAndCopy(&c.KeyBuilder, after)
-	c.update(ownBefore, ownAfter, table.AttributesUnchanged(current, model.AttrVersion, "updatedAt", "status"))
-	copyAfter.Merge(c.unchangedAttributes(current, model.EncodeAttributes(before), model.EncodeAttributes(after)))
+	oldRecords, newRecords := model.EncodeWithEdges(c.oldKeyBuilder(), before), model.EncodeWithEdges(&c.KeyBuilder, after)
+	c.update(oldRecords[0], newRecords[0], table.AttributesUnchanged(current, model.AttrVersion, "updatedAt", "status"))
+	copyAfter := newRecords[1].Merge(c.unchangedAttributes(current, oldRecords[0], newRecords[0]))
 	var optional []string
 	for _, a := range model.AttributesOf(&model.EntityOrder) {
 		if a.Optional {
@@ -193,7 +173,7 @@ func (c *change) updateOrder(ctx context.Context, current model.Record, before, 
 		// not be decoded, copyAfter would contain it, and the index keys would stay.
 		optional = append(optional, model.AttrIndexPK, model.AttrIndexSK)
 	}
-	c.writeCopy(copyBefore, copyAfter, when, optional...)
+	c.writeCopy(oldRecords[1], copyAfter, when, optional...)
 	return c.addEvent(*after, e, after.UpdatedAt, false, deltas)
 }
 
@@ -440,17 +420,15 @@ func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce
 // updateItemRecord writes the record of the line item with the given product. If the order after
 // the change does not contain this line item, updateItemRecord deletes the record.
 func (c *change) updateItemRecord(before, after commerce.Order, sku commerce.SKU) {
-	var oldRecord, newRecord model.Record
-	for _, item := range before.Items {
-		if item.SKU == sku {
-			oldRecord = model.OrderItemRecord(c.oldKeyBuilder(), before, item)
+	record := func(b *model.KeyBuilder, o commerce.Order) model.Record {
+		for _, item := range o.Items {
+			if item.SKU == sku {
+				return model.OrderItemRecord(b, o, item)
+			}
 		}
+		return nil
 	}
-	for _, item := range after.Items {
-		if item.SKU == sku {
-			newRecord = model.OrderItemRecord(&c.KeyBuilder, after, item)
-		}
-	}
+	oldRecord, newRecord := record(c.oldKeyBuilder(), before), record(&c.KeyBuilder, after)
 	if newRecord == nil {
 		c.remove(oldRecord, nil)
 		return

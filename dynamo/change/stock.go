@@ -3,6 +3,7 @@ package change
 import (
 	"cmp"
 	"context"
+	"math"
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
@@ -16,10 +17,10 @@ func (m Mutations) CreateProduct(ctx context.Context, caller Caller, cmd commerc
 	return mutate(ctx, m.table, &model.WriteCreateProduct, caller, cmd, m.table.DecodeProduct, func(ctx context.Context, c *change) (*commerce.Product, error) {
 		product := cmd
 		product.TotalInventory, product.Available, product.OrderCount, product.Version = 0, 0, new(int), 1
-		if _, exists := c.knownRecord(model.ProductBySKU.Key(&c.KeyBuilder, cmd.SKU)); exists {
+		if c.exists(model.ProductBySKU.Key(&c.KeyBuilder, cmd.SKU)) {
 			return nil, commerce.NewAlreadyExists("product", cmd.SKU, "sku")
 		}
-		createWithEdges(c, &product)
+		c.createWithCopies(&product)
 		return &product, c.addDerivedFrom(ctx, nil, &product)
 	})
 }
@@ -30,11 +31,8 @@ func (m Mutations) CreateProduct(ctx context.Context, caller Caller, cmd commerc
 // mutate.
 func (m Mutations) UpdateProduct(ctx context.Context, caller Caller, cmd commerce.ProductChange) (*commerce.Product, error) {
 	return mutate(ctx, m.table, &model.WriteUpdateProduct, caller, cmd, m.table.DecodeProduct, func(ctx context.Context, c *change) (*commerce.Product, error) {
-		before, current, err := readRecordToChange(ctx, c, m.table.DecodeProduct, "product", cmd.SKU, "sku", model.ProductBySKU.Key(&c.KeyBuilder, cmd.SKU))
+		before, current, err := readRecordToChange(ctx, c, m.table.DecodeProduct, "product", cmd.SKU, "sku", cmd.ExpectedVersion, model.ProductBySKU.Key(&c.KeyBuilder, cmd.SKU))
 		if err != nil {
-			return nil, err
-		}
-		if err := checkVersion("product", cmd.ExpectedVersion, before.Version); err != nil {
 			return before, err
 		}
 		after := *before
@@ -70,10 +68,10 @@ func (m Mutations) CreateWarehouse(ctx context.Context, caller Caller, cmd comme
 	return mutate(ctx, m.table, &model.WriteCreateWarehouse, caller, cmd, model.DecodeWarehouse, func(_ context.Context, c *change) (*commerce.Warehouse, error) {
 		warehouse := cmd
 		warehouse.ID, warehouse.Version = id, 1
-		if _, exists := c.knownRecord(model.WarehouseByID.Key(&c.KeyBuilder, id)); exists {
+		if c.exists(model.WarehouseByID.Key(&c.KeyBuilder, id)) {
 			return nil, commerce.NewAlreadyExists("warehouse", id, "id")
 		}
-		createWithEdges(c, &warehouse)
+		c.createWithCopies(&warehouse)
 		return &warehouse, nil
 	})
 }
@@ -123,19 +121,16 @@ func (m Mutations) AdjustInventory(ctx context.Context, caller Caller, cmd comme
 }
 
 // levelWithProduct is an inventory level (the quantity of a product in a warehouse), together with
-// the stock counters of its product.
+// the record of its product.
 type levelWithProduct struct {
 	commerce.InventoryLevel
 	// record is the record of the inventory level. It is nil if the level does not exist.
 	record        model.Record
 	productRecord model.Record
-	// total and available are the product's stock counters. If the product's record lacks a counter,
-	// its value is 0.
-	total, available int
 }
 
-// readInventoryLevel reads a product's inventory level in a warehouse, and the product's stock
-// counters. If the level does not exist, its quantity is 0.
+// readInventoryLevel reads a product's inventory level in a warehouse, and the product. If the level
+// does not exist, its quantity is 0.
 //
 // Errors: commerce.UserErrors (NotFound), model.ErrCorrupt, and errors from table.WrapError.
 func (c *change) readInventoryLevel(ctx context.Context, sku commerce.SKU, warehouse commerce.WarehouseID) (levelWithProduct, error) {
@@ -155,17 +150,6 @@ func (c *change) readInventoryLevel(ctx context.Context, sku commerce.SKU, wareh
 		return levelWithProduct{}, refusals
 	}
 	l := levelWithProduct{InventoryLevel: commerce.InventoryLevel{SKU: sku, WarehouseID: warehouse}, record: records[0], productRecord: records[1]}
-	// Decode only the product's stock counters. If other attributes cannot be decoded, this must not
-	// block a change of the stock.
-	product := model.Reader{Record: records[1]}
-	for counter, place := range map[string]*int{model.AttrTotalInventory: &l.total, model.AttrAvailable: &l.available} {
-		if table.RecordHasNumber(product.Record, counter) {
-			*place = product.Number(counter)
-		}
-	}
-	if err := product.Err(); err != nil {
-		return levelWithProduct{}, err
-	}
 	if l.record != nil {
 		level, err := model.DecodeInventoryLevel(model.Reader{Record: l.record})
 		if err != nil {
@@ -185,11 +169,21 @@ func (c *change) setInventoryLevel(ctx context.Context, before levelWithProduct,
 	if delta == 0 && before.record != nil {
 		return &before.InventoryLevel, nil
 	}
-	r := before.productRecord
-	if delta < 0 && table.RecordHasNumber(r, model.AttrAvailable) && before.available < -delta {
-		return nil, commerce.NewInsufficientStock(commerce.FieldPath(field), before.SKU, -delta, before.available, ", the rest is reserved")
+	// Decode only the product's stock counters. If other attributes cannot be decoded, this must not
+	// block a change of the stock. If a counter is missing, it has no limit.
+	product, counters := model.Reader{Record: before.productRecord}, map[string]int{model.AttrAvailable: math.MaxInt}
+	for _, counter := range []string{model.AttrTotalInventory, model.AttrAvailable} {
+		if table.RecordHasNumber(product.Record, counter) {
+			counters[counter] = product.Number(counter)
+		}
 	}
-	if delta > 0 && before.total > commerce.MaxTotalInventory-delta {
+	if err := product.Err(); err != nil {
+		return nil, err
+	}
+	if available := counters[model.AttrAvailable]; delta < 0 && available < -delta {
+		return nil, commerce.NewInsufficientStock(commerce.FieldPath(field), before.SKU, -delta, available, ", the rest is reserved")
+	}
+	if delta > 0 && counters[model.AttrTotalInventory] > commerce.MaxTotalInventory-delta {
 		return nil, commerce.NewInvalidInput(commerce.FieldPath(field), "results in more than %d pieces of product %s in all warehouses", commerce.MaxTotalInventory, before.SKU)
 	}
 	after := before.InventoryLevel
@@ -198,7 +192,7 @@ func (c *change) setInventoryLevel(ctx context.Context, before levelWithProduct,
 	if before.record != nil {
 		updateWithEdges(c, b, before.record, &before.InventoryLevel, &after, table.AttributesUnchanged(before.record, model.AttrVersion, model.AttrQuantity))
 	} else {
-		createWithEdges(c, &after)
+		c.createWithCopies(&after)
 		c.addConditionCheck(model.WarehouseByID.Key(b, before.WarehouseID), table.RecordExists)
 	}
 	return &after, c.addDerivedFrom(ctx, &before.InventoryLevel, &after)
