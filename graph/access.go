@@ -7,6 +7,7 @@ import (
 
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/change"
 	"github.com/ordergraph/ordergraph/dynamo/model"
@@ -20,38 +21,29 @@ func newUnauthenticatedError() *gqlerror.Error {
 }
 
 // viewer returns the caller and the access policy. They determine which records the loaders return.
-func (r *Resolver) viewer(ctx context.Context) loaders.Viewer {
-	return loaders.Viewer{Principal: r.principal(ctx), Policy: r.access.Policy}
+func (r *Resolver) viewer(ctx context.Context) access.Viewer {
+	return access.Viewer{Principal: r.principal(ctx), Policy: r.access.Policy}
 }
 
-// callerGrant returns the scope of a permission: all records, only the caller's own, or none.
-func (r *Resolver) callerGrant(ctx context.Context, permission commerce.Permission) commerce.GrantScope {
-	return r.access.Policy.GrantForPrincipal(r.principal(ctx), permission)
-}
-
-// fieldGrant returns the scope of the caller's permission to use the current field.
-func (r *Resolver) fieldGrant(ctx context.Context) commerce.GrantScope {
-	return r.callerGrant(ctx, currentField(ctx).Permission)
+// callerScope returns the customers whose records a permission allows the caller to access.
+func (r *Resolver) callerScope(ctx context.Context, permission access.Permission) access.Scope {
+	return r.access.Policy.ScopeOf(r.principal(ctx), permission)
 }
 
 // mutationCaller returns the caller of a mutation, or a permission error. If the caller may change
 // only its own records, change.Caller.Customer is set.
 func (r *Resolver) mutationCaller(ctx context.Context) (change.Caller, error) {
-	principal := r.principal(ctx)
-	switch r.fieldGrant(ctx) {
-	case commerce.GrantAll:
-		return change.Caller{ID: principal.ID, Name: principal.Name}, nil
-	case commerce.GrantOwn:
-		return change.Caller{ID: principal.ID, Name: principal.Name, Customer: principal.Customer}, nil
-	default:
+	principal, scope := r.principal(ctx), r.callerScope(ctx, currentField(ctx).Permission)
+	if scope.IsEmpty() {
 		return change.Caller{}, operation.PermissionError(nil, principal, "use this mutation")
 	}
+	return change.Caller{ID: principal.ID, Name: principal.Name, Customer: scope.Customer()}, nil
 }
 
 // checkTypePermission checks whether the caller may use an entity type. If not, it returns the
 // error of operation.PermissionError. The error does not reveal whether a record exists.
 func (r *Resolver) checkTypePermission(ctx context.Context, typ string) error {
-	if r.callerGrant(ctx, r.access.TypePermissions[typ]) == commerce.GrantNone {
+	if r.callerScope(ctx, r.access.TypePermissions[typ]).IsEmpty() {
 		return operation.PermissionError(nil, r.principal(ctx), fmt.Sprintf("use the type %q", typ))
 	}
 	return nil
@@ -68,7 +60,7 @@ func (r *Resolver) checkOrderSubscription(ctx context.Context, id commerce.Order
 // see the customer's orders.
 func (r *Resolver) checkCustomerOrdersSubscription(ctx context.Context, id commerce.CustomerID) error {
 	err := commerce.ErrNotFound
-	if r.access.Policy.CanAccess(r.principal(ctx), commerce.PermissionReadOrder, id) {
+	if r.viewer(ctx).Records(model.CustomerOrders.Owner).Includes(id) {
 		_, err = loaders.RecordLoader(loadersOf(ctx), model.CustomerByID).Load(ctx, id)
 	}
 	return withNotFoundCode(err, "there is no such customer")

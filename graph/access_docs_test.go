@@ -8,7 +8,7 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/dynamo/markdown"
 	"github.com/ordergraph/ordergraph/internal/test/golden"
 )
@@ -89,7 +89,7 @@ func TestPermissionsOfTheSchema(t *testing.T) {
 	for _, v := range parsedSchema.Types["Permission"].EnumValues {
 		names = append(names, v.Name)
 	}
-	for _, p := range commerce.Permissions() {
+	for _, p := range access.Permissions() {
 		known = append(known, p.String())
 	}
 	if !slices.Equal(names, known) {
@@ -103,9 +103,9 @@ var lastLine = regexp.MustCompile(`Access:|\b[AW]P\d+`)
 // The description of a type ends with a line that lists the roles with access. The description of a
 // field ends so if its roles differ. The line begins with the cost.
 func TestDescriptionsEndWithRoles(t *testing.T) {
-	policy := commerce.StandardPolicy()
+	policy := access.StandardPolicy()
 	sentence := func(permission string) string {
-		p, ok := commerce.ParsePermission(permission)
+		p, ok := access.ParsePermission(permission)
 		if !ok {
 			return ""
 		}
@@ -157,15 +157,15 @@ func TestGoldenAccessDocs(t *testing.T) {
 			}
 		}
 	}
-	policy := commerce.StandardPolicy()
+	policy := access.StandardPolicy()
 	header := []string{"permission"}
-	for _, role := range commerce.Roles() {
+	for _, role := range access.Roles() {
 		header = append(header, role.String())
 	}
 	rows := [][]string{append(header, "types and fields")}
-	for _, p := range commerce.Permissions() {
+	for _, p := range access.Permissions() {
 		row := []string{"`" + p.String() + "`"}
-		for _, role := range commerce.Roles() {
+		for _, role := range access.Roles() {
 			row = append(row, strings.Replace(policy.GrantForRole(role, p).String(), "none", "–", 1))
 		}
 		rows = append(rows, append(row, strings.Join(needing[p.String()], " ")))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/feed"
@@ -30,7 +31,7 @@ import (
 // rule is a documented permission and its grants.
 type rule struct {
 	permission string
-	grants     map[commerce.Role]string
+	grants     map[access.Role]string
 }
 
 // documentedRules returns the rules of docs/access.md, by the names of permissions, types and
@@ -48,10 +49,10 @@ func documentedRules(t testing.TB) map[string]rule {
 		}
 		rules[name] = r
 	}
-	cells := strings.Repeat(` \| (all|own|–)`, len(commerce.Roles()))
+	cells := strings.Repeat(` \| (all|own|–)`, len(access.Roles()))
 	for _, m := range regexp.MustCompile("(?m)^\\| `([A-Z_]+)`"+cells+" \\|(.*)\\|$").FindAllStringSubmatch(string(text), -1) {
-		r := rule{m[1], map[commerce.Role]string{}}
-		for i, role := range commerce.Roles() {
+		r := rule{m[1], map[access.Role]string{}}
+		for i, role := range access.Roles() {
 			r.grants[role] = m[2+i]
 		}
 		add(r.permission, r)
@@ -75,11 +76,11 @@ func documentedRules(t testing.TB) map[string]rule {
 
 // principals returns one principal of each role. The customer's own records are cust_001 and the
 // order in ownSubject.
-func principals() []commerce.Principal {
-	var all []commerce.Principal
-	for _, role := range commerce.Roles() {
-		p := commerce.Principal{ID: strings.ToLower(role.String()), Role: role}
-		if role == commerce.RoleCustomer {
+func principals() []access.Principal {
+	var all []access.Principal
+	for _, role := range access.Roles() {
+		p := access.Principal{ID: strings.ToLower(role.String()), Role: role}
+		if role == access.RoleCustomer {
 			p.Customer = "cust_001"
 		}
 		all = append(all, p)
@@ -283,7 +284,7 @@ type accessMatrix struct {
 	permissionsOnly bool
 }
 
-func newMatrix(t testing.TB, rules map[string]rule, cells []cell, policy *commerce.Policy, schema *ast.Schema, dataset sampleStore) *accessMatrix {
+func newMatrix(t testing.TB, rules map[string]rule, cells []cell, policy *access.Policy, schema *ast.Schema, dataset sampleStore) *accessMatrix {
 	t.Helper()
 	return &accessMatrix{rules: rules, cells: cells, e: newExecutor(Options{
 		Store: dataset.store, Feed: dataset.feed, Cursors: paging.NewCursorSigner([]byte("a key for tests")), Authenticated: true, Policy: policy,
@@ -292,7 +293,7 @@ func newMatrix(t testing.TB, rules map[string]rule, cells []cell, policy *commer
 }
 
 // grant returns the documented grant of a role for a permission, type or field.
-func (m *accessMatrix) grant(role commerce.Role, of string) string {
+func (m *accessMatrix) grant(role access.Role, of string) string {
 	r, ok := m.rules[of]
 	if !ok {
 		return "?"
@@ -356,7 +357,7 @@ func inputFieldsOf(a *ast.Argument) map[string]int {
 }
 
 // checkPermissions returns a difference between the permission check and the docs, or "".
-func (m *accessMatrix) checkPermissions(principal commerce.Principal, c cell) string {
+func (m *accessMatrix) checkPermissions(principal access.Principal, c cell) string {
 	document := ownSubject.in(c.document)
 	var want, got []string
 	for field, columns := range c.fields {
@@ -372,7 +373,7 @@ func (m *accessMatrix) checkPermissions(principal commerce.Principal, c cell) st
 	}
 	for _, e := range errs {
 		code, says := errcode.Forbidden, principal.Role.String()
-		if principal.Role == commerce.RoleAnonymous {
+		if principal.Role == access.RoleAnonymous {
 			code, says = errcode.Unauthenticated, "send a token"
 		}
 		if e.Extensions["code"] != code || !strings.Contains(e.Message, says) {
@@ -396,7 +397,7 @@ type observation struct{ answer, requests string }
 // executeRequest executes a document that refers to a subject's records. For a subscription, it
 // returns the error at the start, or the response to an event of the subject's order. The event
 // does not contain the order, so the order is read.
-func (m *accessMatrix) executeRequest(principal commerce.Principal, about recordSet, document string) observation {
+func (m *accessMatrix) executeRequest(principal access.Principal, about recordSet, document string) observation {
 	trace := &trace.Trace{}
 	ctx := trace.NewContext(WithPrincipal(context.Background(), principal))
 	stream, result := m.e.Start(ctx, Request{Query: about.in(document)})
@@ -414,7 +415,7 @@ func (m *accessMatrix) executeRequest(principal commerce.Principal, about record
 
 // records returns a difference between the records that a role can read and the docs, or "". way is
 // a document that returns the type. The selection has all fields that the role may use.
-func (m *accessMatrix) records(principal commerce.Principal, typ, way string) string {
+func (m *accessMatrix) records(principal access.Principal, typ, way string) string {
 	if isRoot(typ) {
 		return "" // differences checks root fields one by one
 	}
@@ -433,7 +434,7 @@ func (m *accessMatrix) records(principal commerce.Principal, typ, way string) st
 
 // compareOwners compares the responses for another customer's records and for missing records. If
 // the docs grant only own records, both responses must be the same. Otherwise they must differ.
-func (m *accessMatrix) compareOwners(principal commerce.Principal, way, document string) string {
+func (m *accessMatrix) compareOwners(principal access.Principal, way, document string) string {
 	if m.permissionsOnly {
 		return ""
 	}
@@ -480,7 +481,7 @@ func (m *accessMatrix) compareOwners(principal commerce.Principal, way, document
 }
 
 // entity returns a difference between the response to a representation and the docs, or "".
-func (m *accessMatrix) entity(principal commerce.Principal, typ string) string {
+func (m *accessMatrix) entity(principal access.Principal, typ string) string {
 	keys := map[string]string{"Customer": `id:"cust_001"`, "Order": `id:"` + ownSubject.order + `"`, "Product": `sku:"prod_100"`, "Employee": `id:"rep_001"`, "Warehouse": `id:"wh_sea"`}
 	got := m.executeRequest(principal, ownSubject, fmt.Sprintf(`{_entities(representations:[{__typename:%q,%s}]){__typename}}`, typ, keys[typ]))
 	refused := strings.Contains(got.answer, "not use the type")
@@ -492,7 +493,7 @@ func (m *accessMatrix) entity(principal commerce.Principal, typ string) string {
 
 // checkHints returns a difference between the docs and the caller's access to explain output and
 // suggestions, or "".
-func (m *accessMatrix) checkHints(principal commerce.Principal) string {
+func (m *accessMatrix) checkHints(principal access.Principal) string {
 	result := m.e.Execute(WithExplain(WithPrincipal(context.Background(), principal)), Request{Query: `{__typename}`})
 	if _, explained := result.Extensions["explain"]; explained == (m.grant(principal.Role, "EXPLAIN") == "–") {
 		return fmt.Sprintf("%s gets explain output: %v", principal.Role, explained)
@@ -508,7 +509,7 @@ const staffNote = "written by staff"
 
 // checkNotes returns a difference between the docs and the caller's access to a note that no
 // customer wrote, or "". A caller who may read own notes cannot read this one.
-func (m *accessMatrix) checkNotes(principal commerce.Principal) string {
+func (m *accessMatrix) checkNotes(principal access.Principal) string {
 	got := m.executeRequest(principal, ownSubject, `subscription{orderUpdated(id:"$O"){event{note}}}`)
 	if strings.Contains(got.answer, staffNote) != (m.grant(principal.Role, "OrderEvent.note") == "all") {
 		return fmt.Sprintf("%s reads a note: %+v", principal.Role, got)
@@ -558,7 +559,7 @@ func allCells(t testing.TB, rules map[string]rule) []cell {
 
 // differences returns differences between the executor and the docs for some principals, at most
 // most of them. It checks the cells with a field that satisfies passes.
-func (m *accessMatrix) differences(roles []commerce.Principal, most int, passes func(field string) bool) []string {
+func (m *accessMatrix) differences(roles []access.Principal, most int, passes func(field string) bool) []string {
 	var found []string
 	add := func(difference string) {
 		if difference != "" {
@@ -635,7 +636,7 @@ func TestMatrixIsComplete(t *testing.T) {
 			}
 		}
 	}
-	for _, p := range commerce.Permissions() {
+	for _, p := range access.Permissions() {
 		if rules[p.String()].permission == "" {
 			t.Errorf("%s does not document the permission %s", accessDocs, p)
 		}
@@ -657,7 +658,7 @@ func withoutGrant(rules map[string]rule, permission string) map[string]rule {
 	for name, r := range rules {
 		if r.permission == permission {
 			grants := maps.Clone(r.grants)
-			grants[commerce.RoleAdmin] = "–"
+			grants[access.RoleAdmin] = "–"
 			r.grants = grants
 		}
 		altered[name] = r
@@ -669,24 +670,24 @@ func withoutGrant(rules map[string]rule, permission string) map[string]rule {
 // same grants of two permissions do not reveal which of the two a field requires.
 func compareWithoutPermission(t testing.TB, rules map[string]rule, cells []cell, schema *ast.Schema, dataset sampleStore, permission string, passes func(field string) bool) []string {
 	t.Helper()
-	p, ok := commerce.ParsePermission(permission)
+	p, ok := access.ParsePermission(permission)
 	if !ok {
 		t.Fatalf("%q is not a permission", permission)
 	}
-	policy := commerce.StandardPolicy().WithGrant(commerce.RoleAdmin, p, commerce.GrantNone)
-	admin := commerce.Principal{ID: "admin", Role: commerce.RoleAdmin}
+	policy := access.StandardPolicy().WithGrant(access.RoleAdmin, p, access.GrantNone)
+	admin := access.Principal{ID: "admin", Role: access.RoleAdmin}
 	m := newMatrix(t, withoutGrant(rules, permission), cells, &policy, schema, dataset)
 	// A principal who may not see customers gets no customers from lists, so records cannot be
 	// compared.
 	m.permissionsOnly = true
-	return m.differences([]commerce.Principal{admin}, 1, passes)
+	return m.differences([]access.Principal{admin}, 1, passes)
 }
 
 // Each field requires exactly the documented permission.
 func TestMatrixOfSinglePermissions(t *testing.T) {
 	rules, schema, dataset := documentedRules(t), Schema(), newSampleStore(t)
 	cells := allCells(t, rules)
-	for _, p := range commerce.Permissions() {
+	for _, p := range access.Permissions() {
 		for _, d := range compareWithoutPermission(t, rules, cells, schema, dataset, p.String(), func(field string) bool { return rules[field].permission == p.String() }) {
 			t.Error(d)
 		}
@@ -696,21 +697,21 @@ func TestMatrixOfSinglePermissions(t *testing.T) {
 // The matrix detects every change of a grant in the policy, for the whole schema and for the fields
 // of each root type.
 func TestMatrixDetectsGrants(t *testing.T) {
-	rules, schema, dataset, standard := documentedRules(t), Schema(), newSampleStore(t), commerce.StandardPolicy()
+	rules, schema, dataset, standard := documentedRules(t), Schema(), newSampleStore(t), access.StandardPolicy()
 	cells := allCells(t, rules)
 	prefixes := []string{"", "Query.", "Mutation.", "Subscription."}
 	altered := 0
 	for _, principal := range principals() {
-		for _, p := range commerce.Permissions() {
-			for _, g := range []commerce.GrantScope{commerce.GrantNone, commerce.GrantOwn, commerce.GrantAll} {
+		for _, p := range access.Permissions() {
+			for _, g := range []access.GrantScope{access.GrantNone, access.GrantOwn, access.GrantAll} {
 				original := standard.GrantForRole(principal.Role, p)
 				switch {
 				case g == original,
 					// Only customers have own records. A role without access cannot be distinguished from a role
 					// with access to own records.
-					g == commerce.GrantOwn && (principal.Customer == "" || original == commerce.GrantNone || original == commerce.GrantAll),
+					g == access.GrantOwn && (principal.Customer == "" || original == access.GrantNone || original == access.GrantAll),
 					// A customer can only reach their own contact data.
-					p == commerce.PermissionReadContact && g == commerce.GrantAll:
+					p == access.PermissionReadContact && g == access.GrantAll:
 					continue
 				}
 				altered++
@@ -718,7 +719,7 @@ func TestMatrixDetectsGrants(t *testing.T) {
 				m := newMatrix(t, rules, cells, &policy, schema, dataset)
 				for _, way := range prefixes {
 					needs := func(field string) bool { return strings.HasPrefix(field, way) && rules[field].permission == p.String() }
-					if slices.ContainsFunc(slices.Collect(maps.Keys(rules)), needs) && len(m.differences([]commerce.Principal{principal}, 1, needs)) == 0 {
+					if slices.ContainsFunc(slices.Collect(maps.Keys(rules)), needs) && len(m.differences([]access.Principal{principal}, 1, needs)) == 0 {
 						t.Errorf("the matrix does not detect that %s is granted %s of %s%s instead of %s", principal.Role, g, way, p, original)
 					}
 				}

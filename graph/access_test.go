@@ -18,6 +18,7 @@ import (
 	"github.com/vektah/gqlparser/v2/validator/rules"
 	"pgregory.net/rapid"
 
+	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/trace"
 	"github.com/ordergraph/ordergraph/graph/document"
@@ -25,7 +26,7 @@ import (
 )
 
 // ann is a customer. Her own records are in ownSubject.
-var ann = commerce.Principal{ID: "ann", Role: commerce.RoleCustomer, Customer: commerce.CustomerID(ownSubject.customer)}
+var ann = access.Principal{ID: "ann", Role: access.RoleCustomer, Customer: commerce.CustomerID(ownSubject.customer)}
 
 // newAuthenticatedExecutor returns an executor of the sample dataset that requires authentication.
 func newAuthenticatedExecutor(t *testing.T, opts Options) *Executor {
@@ -35,7 +36,7 @@ func newAuthenticatedExecutor(t *testing.T, opts Options) *Executor {
 }
 
 // executeAs executes a request as a principal. It returns the result and the DynamoDB requests.
-func executeAs(t *testing.T, e *Executor, principal commerce.Principal, r Request) (Result, []trace.Request) {
+func executeAs(t *testing.T, e *Executor, principal access.Principal, r Request) (Result, []trace.Request) {
 	t.Helper()
 	trace := &trace.Trace{}
 	result := e.Execute(trace.NewContext(WithPrincipal(t.Context(), principal)), r)
@@ -46,8 +47,8 @@ func TestPrincipalIsRequired(t *testing.T) {
 	e := newAuthenticatedExecutor(t, Options{})
 	for name, ctx := range map[string]context.Context{
 		"no principal":        t.Context(),
-		"the zero principal":  WithPrincipal(t.Context(), commerce.Principal{}),
-		"one without a role":  WithPrincipal(t.Context(), commerce.Principal{ID: "x", Customer: "cust_001"}),
+		"the zero principal":  WithPrincipal(t.Context(), access.Principal{}),
+		"one without a role":  WithPrincipal(t.Context(), access.Principal{ID: "x", Customer: "cust_001"}),
 		"an unknown document": t.Context(),
 	} {
 		for _, query := range []string{`{__typename}`, `{product(sku:"prod_100"){name}}`, `{produc}`, `{`, `mutation{__typename}`, `subscription{__typename}`} {
@@ -66,7 +67,7 @@ func TestPrincipalIsRequired(t *testing.T) {
 		}
 	}
 	// A principal with the role of a customer but without a customer ID has no own records.
-	result, requests := executeAs(t, e, commerce.Principal{ID: "x", Role: commerce.RoleCustomer}, Request{Query: `{customer(id:"cust_001"){name}}`})
+	result, requests := executeAs(t, e, access.Principal{ID: "x", Role: access.RoleCustomer}, Request{Query: `{customer(id:"cust_001"){name}}`})
 	if result.Outcome != Refused || result.Errors[0].Extensions["code"] != errcode.Forbidden || len(requests) > 0 {
 		t.Errorf("%s %v %v", result.Data, result.Errors, requests)
 	}
@@ -129,7 +130,7 @@ func TestForbiddenFields(t *testing.T) {
 // variable or a default. Null does not count as a value.
 func TestForbiddenInputFields(t *testing.T) {
 	e := newAuthenticatedExecutor(t, Options{})
-	staff := commerce.Principal{ID: "staff", Role: commerce.RoleStaff}
+	staff := access.Principal{ID: "staff", Role: access.RoleStaff}
 	const (
 		input  = `mutation($i:UpdateCustomerInput!){updateCustomer(input:$i){userErrors{code}}}`
 		email  = `mutation($e:String){updateCustomer(input:{id:"cust_001",email:$e,expectedVersion:999}){userErrors{code}}}`
@@ -205,7 +206,7 @@ func TestPermissionChecksAreLinear(t *testing.T) {
 func TestMessagesHideSchema(t *testing.T) {
 	const wrong = `{product(sku:"prod_100"){nam}}`
 	e := newAuthenticatedExecutor(t, Options{Documents: []document.TrustedDocument{{ID: "wrong", Text: wrong}}})
-	staff := commerce.Principal{ID: "staff", Role: commerce.RoleStaff}
+	staff := access.Principal{ID: "staff", Role: access.RoleStaff}
 	for _, r := range []Request{{Query: wrong}, {DocumentID: "wrong"}, persistedQueryRequest(hashOf(wrong), wrong), {Query: `{custome(id:"1"){name}}`}, {Query: `{customer}`}, {Query: `{customers(first:"1"){nodes{id}}}`},
 		{Query: `{ordersByStatus(status:PENDIN){nodes{id}}}`}, {Query: `{customer(id:"1"){...on Produc{sku}}}`}, {Query: `mutation{placeOrder(input:{}){__typename}}`}} {
 		for range 2 {
@@ -237,7 +238,7 @@ func TestMessagesHideSchema(t *testing.T) {
 // Errors during execution reveal nothing of the schema to customers, or to any caller if
 // introspection is disabled.
 func TestRuntimeMessagesHideSchema(t *testing.T) {
-	staff := commerce.Principal{ID: "staff", Role: commerce.RoleStaff}
+	staff := access.Principal{ID: "staff", Role: access.RoleStaff}
 	entity := func(representation any) Request {
 		return Request{Query: `query($r:[_Any!]!){_entities(representations:$r){__typename}}`, Variables: map[string]any{"r": []any{representation}}}
 	}
@@ -346,9 +347,9 @@ func TestForbiddenEntities(t *testing.T) {
 // A subscription to another customer's records fails like a subscription to missing records.
 func TestSubscriptionPermissions(t *testing.T) {
 	e := newAuthenticatedExecutor(t, Options{})
-	staff := commerce.Principal{ID: "staff", Role: commerce.RoleStaff}
+	staff := access.Principal{ID: "staff", Role: access.RoleStaff}
 	for _, c := range []struct {
-		principal commerce.Principal
+		principal access.Principal
 		order     string
 		customer  string
 		found     bool
@@ -391,7 +392,7 @@ func TestSubscriptionPermissions(t *testing.T) {
 // A principal who sees all customers but only their own orders can subscribe only to their own
 // orders.
 func TestSubscriptionNeedsOrderPermission(t *testing.T) {
-	policy := commerce.StandardPolicy().WithGrant(commerce.RoleCustomer, commerce.PermissionReadCustomer, commerce.GrantAll)
+	policy := access.StandardPolicy().WithGrant(access.RoleCustomer, access.PermissionReadCustomer, access.GrantAll)
 	e := newAuthenticatedExecutor(t, Options{Policy: &policy})
 	ctx := WithPrincipal(t.Context(), ann)
 	ctx = loading(ctx, e)
@@ -409,7 +410,7 @@ func TestChangesCheckPermissions(t *testing.T) {
 	e := newAuthenticatedExecutor(t, Options{})
 	document, _, _ := e.documents.Find(t.Context(), "", `mutation{createWarehouse(input:{name:"N"}){warehouse{id}}}`, nil, false)
 	ctx := WithPrincipal(withReportedErrors(t.Context()), ann)
-	operation, _, errs := e.prepare(WithPrincipal(t.Context(), commerce.Principal{ID: "a", Role: commerce.RoleAdmin}), Request{Query: document.Text})
+	operation, _, errs := e.prepare(WithPrincipal(t.Context(), access.Principal{ID: "a", Role: access.RoleAdmin}), Request{Query: document.Text})
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}

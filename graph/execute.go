@@ -8,7 +8,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
-	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/dynamo/table"
@@ -64,7 +64,7 @@ func (e *Executor) newExecution(ctx context.Context, o *admittedOperation) *exec
 		fieldResolvers: e.fields, executor: e, operation: o, budget: table.NewReadBudget(e.limits.Requests), path: make([]pathElement, 0, 16),
 		boundedResponse: newBoundedResponse(int(o.prepared.ResponseBytes.Load()), e.limits.Answer),
 	}
-	if ctx.Value(explainKey{}) != nil && e.resolver.callerGrant(ctx, commerce.PermissionExplain) != commerce.GrantNone {
+	if ctx.Value(explainKey{}) != nil && !e.resolver.callerScope(ctx, access.PermissionExplain).IsEmpty() {
 		x.trace = &trace.Trace{}
 		ctx = x.trace.NewContext(ctx)
 	}

@@ -5,6 +5,7 @@ package graph
 import (
 	"context"
 	"fmt"
+	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/graph/input"
@@ -5149,7 +5150,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 	}
 }
 
-func (x *execution) resolveQueryViewer(f *operation.Field) (v *commerce.Principal, ok bool) {
+func (x *execution) resolveQueryViewer(f *operation.Field) (v *access.Principal, ok bool) {
 	defer x.recoverPanic(f, &ok)
 	x.currentField = f
 	v, err := x.queryResolvers.Viewer(x.resolverCtx)
@@ -6625,7 +6626,7 @@ func numberViewer(name string) (int, operation.ArgumentsReader) {
 
 // objectViewer writes an object.
 // If a null makes the object null, it writes nothing and returns false.
-func (x *execution) objectViewer(set *operation.SelectionSet, obj *commerce.Principal) bool {
+func (x *execution) objectViewer(set *operation.SelectionSet, obj *access.Principal) bool {
 	from, valid := x.openObject(), true
 	for i := range set.Fields {
 		f := &set.Fields[i]
@@ -6639,7 +6640,7 @@ func (x *execution) objectViewer(set *operation.SelectionSet, obj *commerce.Prin
 
 // fieldViewer writes the value of a field. It returns false if the value
 // of a non-null field is null.
-func (x *execution) fieldViewer(f *operation.Field, obj *commerce.Principal) bool {
+func (x *execution) fieldViewer(f *operation.Field, obj *access.Principal) bool {
 	switch f.Number {
 	case operation.TypenameField:
 		x.out = append(x.out, `"Viewer"`...)
@@ -6670,14 +6671,14 @@ func (x *execution) fieldViewer(f *operation.Field, obj *commerce.Principal) boo
 	}
 }
 
-func (x *execution) resolveViewerPermissions(f *operation.Field, obj *commerce.Principal) (v []commerce.Permission, ok bool) {
+func (x *execution) resolveViewerPermissions(f *operation.Field, obj *access.Principal) (v []access.Permission, ok bool) {
 	defer x.recoverPanic(f, &ok)
 	x.currentField = f
 	v, err := x.viewerResolvers.Permissions(x.resolverCtx, obj)
 	return v, x.recordError(f, err)
 }
 
-func (x *execution) resolveViewerCustomer(f *operation.Field, obj *commerce.Principal) (v *commerce.Customer, ok bool) {
+func (x *execution) resolveViewerCustomer(f *operation.Field, obj *access.Principal) (v *commerce.Customer, ok bool) {
 	defer x.recoverPanic(f, &ok)
 	x.currentField = f
 	v, err := x.viewerResolvers.Customer(x.resolverCtx, obj)
@@ -7373,7 +7374,7 @@ func (x *execution) listOrderStatusCount(f *operation.Field, list []*commerce.St
 	return x.closeList(from, valid)
 }
 
-func (x *execution) listPermission(f *operation.Field, list []commerce.Permission) bool {
+func (x *execution) listPermission(f *operation.Field, list []access.Permission) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
 		x.element(i)
@@ -7575,76 +7576,76 @@ func appendOrderStatus(b []byte, v commerce.Status) []byte {
 	}
 }
 
-func appendPermission(b []byte, v commerce.Permission) []byte {
+func appendPermission(b []byte, v access.Permission) []byte {
 	switch v {
-	case commerce.PermissionReadViewer:
+	case access.PermissionReadViewer:
 		return append(b, `"READ_VIEWER"`...)
-	case commerce.PermissionReadCatalog:
+	case access.PermissionReadCatalog:
 		return append(b, `"READ_CATALOG"`...)
-	case commerce.PermissionReadCustomer:
+	case access.PermissionReadCustomer:
 		return append(b, `"READ_CUSTOMER"`...)
-	case commerce.PermissionListCustomers:
+	case access.PermissionListCustomers:
 		return append(b, `"LIST_CUSTOMERS"`...)
-	case commerce.PermissionReadOrder:
+	case access.PermissionReadOrder:
 		return append(b, `"READ_ORDER"`...)
-	case commerce.PermissionListOrders:
+	case access.PermissionListOrders:
 		return append(b, `"LIST_ORDERS"`...)
-	case commerce.PermissionReadActor:
+	case access.PermissionReadActor:
 		return append(b, `"READ_ACTOR"`...)
-	case commerce.PermissionReadNote:
+	case access.PermissionReadNote:
 		return append(b, `"READ_NOTE"`...)
-	case commerce.PermissionReadStock:
+	case access.PermissionReadStock:
 		return append(b, `"READ_STOCK"`...)
-	case commerce.PermissionReadContact:
+	case access.PermissionReadContact:
 		return append(b, `"READ_CONTACT"`...)
-	case commerce.PermissionReadStaff:
+	case access.PermissionReadStaff:
 		return append(b, `"READ_STAFF"`...)
-	case commerce.PermissionPlaceOrder:
+	case access.PermissionPlaceOrder:
 		return append(b, `"PLACE_ORDER"`...)
-	case commerce.PermissionChangeOrder:
+	case access.PermissionChangeOrder:
 		return append(b, `"CHANGE_ORDER"`...)
-	case commerce.PermissionFulfilOrder:
+	case access.PermissionFulfilOrder:
 		return append(b, `"FULFIL_ORDER"`...)
-	case commerce.PermissionCreateCustomer:
+	case access.PermissionCreateCustomer:
 		return append(b, `"CREATE_CUSTOMER"`...)
-	case commerce.PermissionChangeCustomer:
+	case access.PermissionChangeCustomer:
 		return append(b, `"CHANGE_CUSTOMER"`...)
-	case commerce.PermissionChangeEmail:
+	case access.PermissionChangeEmail:
 		return append(b, `"CHANGE_EMAIL"`...)
-	case commerce.PermissionAssignRep:
+	case access.PermissionAssignRep:
 		return append(b, `"ASSIGN_REP"`...)
-	case commerce.PermissionChangeStock:
+	case access.PermissionChangeStock:
 		return append(b, `"CHANGE_STOCK"`...)
-	case commerce.PermissionChangeCatalog:
+	case access.PermissionChangeCatalog:
 		return append(b, `"CHANGE_CATALOG"`...)
-	case commerce.PermissionChangeWarehouses:
+	case access.PermissionChangeWarehouses:
 		return append(b, `"CHANGE_WAREHOUSES"`...)
-	case commerce.PermissionChangeStaff:
+	case access.PermissionChangeStaff:
 		return append(b, `"CHANGE_STAFF"`...)
-	case commerce.PermissionResolveEntities:
+	case access.PermissionResolveEntities:
 		return append(b, `"RESOLVE_ENTITIES"`...)
-	case commerce.PermissionReadSubgraph:
+	case access.PermissionReadSubgraph:
 		return append(b, `"READ_SUBGRAPH"`...)
-	case commerce.PermissionIntrospect:
+	case access.PermissionIntrospect:
 		return append(b, `"INTROSPECT"`...)
-	case commerce.PermissionExplain:
+	case access.PermissionExplain:
 		return append(b, `"EXPLAIN"`...)
 	default:
 		return append(b, `""`...)
 	}
 }
 
-func appendRole(b []byte, v commerce.Role) []byte {
+func appendRole(b []byte, v access.Role) []byte {
 	switch v {
-	case commerce.RoleAnonymous:
+	case access.RoleAnonymous:
 		return append(b, `"ANONYMOUS"`...)
-	case commerce.RoleCustomer:
+	case access.RoleCustomer:
 		return append(b, `"CUSTOMER"`...)
-	case commerce.RoleStaff:
+	case access.RoleStaff:
 		return append(b, `"STAFF"`...)
-	case commerce.RoleAdmin:
+	case access.RoleAdmin:
 		return append(b, `"ADMIN"`...)
-	case commerce.RoleService:
+	case access.RoleService:
 		return append(b, `"SERVICE"`...)
 	default:
 		return append(b, `""`...)

@@ -9,7 +9,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
-	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/errcode"
@@ -260,7 +260,7 @@ func (e *Executor) RequestCost(ctx context.Context, bytes int) int {
 
 // callerLimiter returns the rate limiter that contains the caller's points.
 func (e *Executor) callerLimiter(ctx context.Context) *rate.Limiter {
-	if e.resolver.principal(ctx).Role == commerce.RoleAnonymous {
+	if e.resolver.principal(ctx).Role == access.RoleAnonymous {
 		return e.anonymousRates
 	}
 	return e.rates

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/99designs/gqlgen/graphql/introspection"
+	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/graph/input"
@@ -627,7 +628,7 @@ type ProductResolver interface {
 }
 
 type QueryResolver interface {
-	Viewer(ctx context.Context) (*commerce.Principal, error)
+	Viewer(ctx context.Context) (*access.Principal, error)
 	Customer(ctx context.Context, id string) (*commerce.Customer, error)
 	CustomerByEmail(ctx context.Context, email string) (*commerce.Customer, error)
 	Customers(ctx context.Context, namePrefix *string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Customer], error)
@@ -658,8 +659,8 @@ type SubscriptionResolver interface {
 }
 
 type ViewerResolver interface {
-	Permissions(ctx context.Context, obj *commerce.Principal) ([]commerce.Permission, error)
-	Customer(ctx context.Context, obj *commerce.Principal) (*commerce.Customer, error)
+	Permissions(ctx context.Context, obj *access.Principal) ([]access.Permission, error)
+	Customer(ctx context.Context, obj *access.Principal) (*commerce.Customer, error)
 }
 
 type WarehouseResolver interface {

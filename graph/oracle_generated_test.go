@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"github.com/99designs/gqlgen/graphql"
+	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/graph/input"
@@ -9032,8 +9033,8 @@ func (ec *executionContext) _Query_viewer(ctx context.Context, field graphql.Col
 			return ec.Resolvers.Query().Viewer(ctx)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Principal) graphql.Marshaler {
-			return ec.marshalNViewer2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPrincipal(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *access.Principal) graphql.Marshaler {
+			return ec.marshalNViewer2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋaccessᚐPrincipal(ctx, selections, v)
 		},
 		true,
 		true,
@@ -11381,7 +11382,7 @@ func (ec *executionContext) fieldContext_VersionConflict_currentVersion(_ contex
 	return graphql.NewScalarFieldContext("VersionConflict", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _Viewer_role(ctx context.Context, field graphql.CollectedField, obj *commerce.Principal) (ret graphql.Marshaler) {
+func (ec *executionContext) _Viewer_role(ctx context.Context, field graphql.CollectedField, obj *access.Principal) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -11393,8 +11394,8 @@ func (ec *executionContext) _Viewer_role(ctx context.Context, field graphql.Coll
 			return obj.Role, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v commerce.Role) graphql.Marshaler {
-			return ec.marshalNRole2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRole(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v access.Role) graphql.Marshaler {
+			return ec.marshalNRole2githubᚗcomᚋordergraphᚋordergraphᚋaccessᚐRole(ctx, selections, v)
 		},
 		true,
 		true,
@@ -11405,7 +11406,7 @@ func (ec *executionContext) fieldContext_Viewer_role(_ context.Context, field gr
 	return graphql.NewScalarFieldContext("Viewer", field, false, false, errors.New("field of type Role does not have child fields"))
 }
 
-func (ec *executionContext) _Viewer_permissions(ctx context.Context, field graphql.CollectedField, obj *commerce.Principal) (ret graphql.Marshaler) {
+func (ec *executionContext) _Viewer_permissions(ctx context.Context, field graphql.CollectedField, obj *access.Principal) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -11417,8 +11418,8 @@ func (ec *executionContext) _Viewer_permissions(ctx context.Context, field graph
 			return ec.Resolvers.Viewer().Permissions(ctx, obj)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []commerce.Permission) graphql.Marshaler {
-			return ec.marshalNPermission2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPermissionᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []access.Permission) graphql.Marshaler {
+			return ec.marshalNPermission2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋaccessᚐPermissionᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -11429,7 +11430,7 @@ func (ec *executionContext) fieldContext_Viewer_permissions(_ context.Context, f
 	return graphql.NewScalarFieldContext("Viewer", field, true, true, errors.New("field of type Permission does not have child fields"))
 }
 
-func (ec *executionContext) _Viewer_customer(ctx context.Context, field graphql.CollectedField, obj *commerce.Principal) (ret graphql.Marshaler) {
+func (ec *executionContext) _Viewer_customer(ctx context.Context, field graphql.CollectedField, obj *access.Principal) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -16896,7 +16897,7 @@ func (ec *executionContext) _VersionConflict(ctx context.Context, sel ast.Select
 	return out
 }
 
-func (ec *executionContext) _Viewer(ctx context.Context, sel ast.SelectionSet, obj *commerce.Principal) graphql.Marshaler {
+func (ec *executionContext) _Viewer(ctx context.Context, sel ast.SelectionSet, obj *access.Principal) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, viewerImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -18072,15 +18073,15 @@ func (ec *executionContext) marshalNPageInfo2ᚖgithubᚗcomᚋordergraphᚋorde
 	return ec._PageInfo(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalNPermission2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPermission(ctx context.Context, v any) (commerce.Permission, error) {
+func (ec *executionContext) unmarshalNPermission2githubᚗcomᚋordergraphᚋordergraphᚋaccessᚐPermission(ctx context.Context, v any) (access.Permission, error) {
 	tmp, err := graphql.UnmarshalString(v)
-	res := unmarshalNPermission2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPermission[tmp]
+	res := unmarshalNPermission2githubᚗcomᚋordergraphᚋordergraphᚋaccessᚐPermission[tmp]
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNPermission2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPermission(ctx context.Context, sel ast.SelectionSet, v commerce.Permission) graphql.Marshaler {
+func (ec *executionContext) marshalNPermission2githubᚗcomᚋordergraphᚋordergraphᚋaccessᚐPermission(ctx context.Context, sel ast.SelectionSet, v access.Permission) graphql.Marshaler {
 	_ = sel
-	res := graphql.MarshalString(marshalNPermission2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPermission[v])
+	res := graphql.MarshalString(marshalNPermission2githubᚗcomᚋordergraphᚋordergraphᚋaccessᚐPermission[v])
 	if res == graphql.Null {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -18090,71 +18091,71 @@ func (ec *executionContext) marshalNPermission2githubᚗcomᚋordergraphᚋorder
 }
 
 var (
-	unmarshalNPermission2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPermission = map[string]commerce.Permission{
-		"READ_VIEWER":       commerce.PermissionReadViewer,
-		"READ_CATALOG":      commerce.PermissionReadCatalog,
-		"READ_CUSTOMER":     commerce.PermissionReadCustomer,
-		"LIST_CUSTOMERS":    commerce.PermissionListCustomers,
-		"READ_ORDER":        commerce.PermissionReadOrder,
-		"LIST_ORDERS":       commerce.PermissionListOrders,
-		"READ_ACTOR":        commerce.PermissionReadActor,
-		"READ_NOTE":         commerce.PermissionReadNote,
-		"READ_STOCK":        commerce.PermissionReadStock,
-		"READ_CONTACT":      commerce.PermissionReadContact,
-		"READ_STAFF":        commerce.PermissionReadStaff,
-		"PLACE_ORDER":       commerce.PermissionPlaceOrder,
-		"CHANGE_ORDER":      commerce.PermissionChangeOrder,
-		"FULFIL_ORDER":      commerce.PermissionFulfilOrder,
-		"CREATE_CUSTOMER":   commerce.PermissionCreateCustomer,
-		"CHANGE_CUSTOMER":   commerce.PermissionChangeCustomer,
-		"CHANGE_EMAIL":      commerce.PermissionChangeEmail,
-		"ASSIGN_REP":        commerce.PermissionAssignRep,
-		"CHANGE_STOCK":      commerce.PermissionChangeStock,
-		"CHANGE_CATALOG":    commerce.PermissionChangeCatalog,
-		"CHANGE_WAREHOUSES": commerce.PermissionChangeWarehouses,
-		"CHANGE_STAFF":      commerce.PermissionChangeStaff,
-		"RESOLVE_ENTITIES":  commerce.PermissionResolveEntities,
-		"READ_SUBGRAPH":     commerce.PermissionReadSubgraph,
-		"INTROSPECT":        commerce.PermissionIntrospect,
-		"EXPLAIN":           commerce.PermissionExplain,
+	unmarshalNPermission2githubᚗcomᚋordergraphᚋordergraphᚋaccessᚐPermission = map[string]access.Permission{
+		"READ_VIEWER":       access.PermissionReadViewer,
+		"READ_CATALOG":      access.PermissionReadCatalog,
+		"READ_CUSTOMER":     access.PermissionReadCustomer,
+		"LIST_CUSTOMERS":    access.PermissionListCustomers,
+		"READ_ORDER":        access.PermissionReadOrder,
+		"LIST_ORDERS":       access.PermissionListOrders,
+		"READ_ACTOR":        access.PermissionReadActor,
+		"READ_NOTE":         access.PermissionReadNote,
+		"READ_STOCK":        access.PermissionReadStock,
+		"READ_CONTACT":      access.PermissionReadContact,
+		"READ_STAFF":        access.PermissionReadStaff,
+		"PLACE_ORDER":       access.PermissionPlaceOrder,
+		"CHANGE_ORDER":      access.PermissionChangeOrder,
+		"FULFIL_ORDER":      access.PermissionFulfilOrder,
+		"CREATE_CUSTOMER":   access.PermissionCreateCustomer,
+		"CHANGE_CUSTOMER":   access.PermissionChangeCustomer,
+		"CHANGE_EMAIL":      access.PermissionChangeEmail,
+		"ASSIGN_REP":        access.PermissionAssignRep,
+		"CHANGE_STOCK":      access.PermissionChangeStock,
+		"CHANGE_CATALOG":    access.PermissionChangeCatalog,
+		"CHANGE_WAREHOUSES": access.PermissionChangeWarehouses,
+		"CHANGE_STAFF":      access.PermissionChangeStaff,
+		"RESOLVE_ENTITIES":  access.PermissionResolveEntities,
+		"READ_SUBGRAPH":     access.PermissionReadSubgraph,
+		"INTROSPECT":        access.PermissionIntrospect,
+		"EXPLAIN":           access.PermissionExplain,
 	}
-	marshalNPermission2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPermission = map[commerce.Permission]string{
-		commerce.PermissionReadViewer:       "READ_VIEWER",
-		commerce.PermissionReadCatalog:      "READ_CATALOG",
-		commerce.PermissionReadCustomer:     "READ_CUSTOMER",
-		commerce.PermissionListCustomers:    "LIST_CUSTOMERS",
-		commerce.PermissionReadOrder:        "READ_ORDER",
-		commerce.PermissionListOrders:       "LIST_ORDERS",
-		commerce.PermissionReadActor:        "READ_ACTOR",
-		commerce.PermissionReadNote:         "READ_NOTE",
-		commerce.PermissionReadStock:        "READ_STOCK",
-		commerce.PermissionReadContact:      "READ_CONTACT",
-		commerce.PermissionReadStaff:        "READ_STAFF",
-		commerce.PermissionPlaceOrder:       "PLACE_ORDER",
-		commerce.PermissionChangeOrder:      "CHANGE_ORDER",
-		commerce.PermissionFulfilOrder:      "FULFIL_ORDER",
-		commerce.PermissionCreateCustomer:   "CREATE_CUSTOMER",
-		commerce.PermissionChangeCustomer:   "CHANGE_CUSTOMER",
-		commerce.PermissionChangeEmail:      "CHANGE_EMAIL",
-		commerce.PermissionAssignRep:        "ASSIGN_REP",
-		commerce.PermissionChangeStock:      "CHANGE_STOCK",
-		commerce.PermissionChangeCatalog:    "CHANGE_CATALOG",
-		commerce.PermissionChangeWarehouses: "CHANGE_WAREHOUSES",
-		commerce.PermissionChangeStaff:      "CHANGE_STAFF",
-		commerce.PermissionResolveEntities:  "RESOLVE_ENTITIES",
-		commerce.PermissionReadSubgraph:     "READ_SUBGRAPH",
-		commerce.PermissionIntrospect:       "INTROSPECT",
-		commerce.PermissionExplain:          "EXPLAIN",
+	marshalNPermission2githubᚗcomᚋordergraphᚋordergraphᚋaccessᚐPermission = map[access.Permission]string{
+		access.PermissionReadViewer:       "READ_VIEWER",
+		access.PermissionReadCatalog:      "READ_CATALOG",
+		access.PermissionReadCustomer:     "READ_CUSTOMER",
+		access.PermissionListCustomers:    "LIST_CUSTOMERS",
+		access.PermissionReadOrder:        "READ_ORDER",
+		access.PermissionListOrders:       "LIST_ORDERS",
+		access.PermissionReadActor:        "READ_ACTOR",
+		access.PermissionReadNote:         "READ_NOTE",
+		access.PermissionReadStock:        "READ_STOCK",
+		access.PermissionReadContact:      "READ_CONTACT",
+		access.PermissionReadStaff:        "READ_STAFF",
+		access.PermissionPlaceOrder:       "PLACE_ORDER",
+		access.PermissionChangeOrder:      "CHANGE_ORDER",
+		access.PermissionFulfilOrder:      "FULFIL_ORDER",
+		access.PermissionCreateCustomer:   "CREATE_CUSTOMER",
+		access.PermissionChangeCustomer:   "CHANGE_CUSTOMER",
+		access.PermissionChangeEmail:      "CHANGE_EMAIL",
+		access.PermissionAssignRep:        "ASSIGN_REP",
+		access.PermissionChangeStock:      "CHANGE_STOCK",
+		access.PermissionChangeCatalog:    "CHANGE_CATALOG",
+		access.PermissionChangeWarehouses: "CHANGE_WAREHOUSES",
+		access.PermissionChangeStaff:      "CHANGE_STAFF",
+		access.PermissionResolveEntities:  "RESOLVE_ENTITIES",
+		access.PermissionReadSubgraph:     "READ_SUBGRAPH",
+		access.PermissionIntrospect:       "INTROSPECT",
+		access.PermissionExplain:          "EXPLAIN",
 	}
 )
 
-func (ec *executionContext) unmarshalNPermission2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPermissionᚄ(ctx context.Context, v any) ([]commerce.Permission, error) {
+func (ec *executionContext) unmarshalNPermission2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋaccessᚐPermissionᚄ(ctx context.Context, v any) ([]access.Permission, error) {
 	vSlice := graphql.CoerceList(v)
 	var err error
-	res := make([]commerce.Permission, len(vSlice))
+	res := make([]access.Permission, len(vSlice))
 	for i := range vSlice {
 		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNPermission2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPermission(ctx, vSlice[i])
+		res[i], err = ec.unmarshalNPermission2githubᚗcomᚋordergraphᚋordergraphᚋaccessᚐPermission(ctx, vSlice[i])
 		if err != nil {
 			return nil, err
 		}
@@ -18162,11 +18163,11 @@ func (ec *executionContext) unmarshalNPermission2ᚕgithubᚗcomᚋordergraphᚋ
 	return res, nil
 }
 
-func (ec *executionContext) marshalNPermission2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPermissionᚄ(ctx context.Context, sel ast.SelectionSet, v []commerce.Permission) graphql.Marshaler {
+func (ec *executionContext) marshalNPermission2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋaccessᚐPermissionᚄ(ctx context.Context, sel ast.SelectionSet, v []access.Permission) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNPermission2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPermission(ctx, sel, v[i])
+		return ec.marshalNPermission2githubᚗcomᚋordergraphᚋordergraphᚋaccessᚐPermission(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -18270,15 +18271,15 @@ func (ec *executionContext) marshalNQuotedLine2ᚕgithubᚗcomᚋordergraphᚋor
 	return ret
 }
 
-func (ec *executionContext) unmarshalNRole2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRole(ctx context.Context, v any) (commerce.Role, error) {
+func (ec *executionContext) unmarshalNRole2githubᚗcomᚋordergraphᚋordergraphᚋaccessᚐRole(ctx context.Context, v any) (access.Role, error) {
 	tmp, err := graphql.UnmarshalString(v)
-	res := unmarshalNRole2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRole[tmp]
+	res := unmarshalNRole2githubᚗcomᚋordergraphᚋordergraphᚋaccessᚐRole[tmp]
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNRole2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRole(ctx context.Context, sel ast.SelectionSet, v commerce.Role) graphql.Marshaler {
+func (ec *executionContext) marshalNRole2githubᚗcomᚋordergraphᚋordergraphᚋaccessᚐRole(ctx context.Context, sel ast.SelectionSet, v access.Role) graphql.Marshaler {
 	_ = sel
-	res := graphql.MarshalString(marshalNRole2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRole[v])
+	res := graphql.MarshalString(marshalNRole2githubᚗcomᚋordergraphᚋordergraphᚋaccessᚐRole[v])
 	if res == graphql.Null {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -18288,19 +18289,19 @@ func (ec *executionContext) marshalNRole2githubᚗcomᚋordergraphᚋordergraph�
 }
 
 var (
-	unmarshalNRole2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRole = map[string]commerce.Role{
-		"ANONYMOUS": commerce.RoleAnonymous,
-		"CUSTOMER":  commerce.RoleCustomer,
-		"STAFF":     commerce.RoleStaff,
-		"ADMIN":     commerce.RoleAdmin,
-		"SERVICE":   commerce.RoleService,
+	unmarshalNRole2githubᚗcomᚋordergraphᚋordergraphᚋaccessᚐRole = map[string]access.Role{
+		"ANONYMOUS": access.RoleAnonymous,
+		"CUSTOMER":  access.RoleCustomer,
+		"STAFF":     access.RoleStaff,
+		"ADMIN":     access.RoleAdmin,
+		"SERVICE":   access.RoleService,
 	}
-	marshalNRole2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐRole = map[commerce.Role]string{
-		commerce.RoleAnonymous: "ANONYMOUS",
-		commerce.RoleCustomer:  "CUSTOMER",
-		commerce.RoleStaff:     "STAFF",
-		commerce.RoleAdmin:     "ADMIN",
-		commerce.RoleService:   "SERVICE",
+	marshalNRole2githubᚗcomᚋordergraphᚋordergraphᚋaccessᚐRole = map[access.Role]string{
+		access.RoleAnonymous: "ANONYMOUS",
+		access.RoleCustomer:  "CUSTOMER",
+		access.RoleStaff:     "STAFF",
+		access.RoleAdmin:     "ADMIN",
+		access.RoleService:   "SERVICE",
 	}
 )
 
@@ -18369,7 +18370,7 @@ func (ec *executionContext) marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋord
 	return ret
 }
 
-func (ec *executionContext) marshalNViewer2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPrincipal(ctx context.Context, sel ast.SelectionSet, v *commerce.Principal) graphql.Marshaler {
+func (ec *executionContext) marshalNViewer2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋaccessᚐPrincipal(ctx context.Context, sel ast.SelectionSet, v *access.Principal) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")

@@ -9,7 +9,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/dynamo/trace"
 	"github.com/ordergraph/ordergraph/graph/operation"
@@ -41,8 +41,8 @@ func (o oracle) run(ctx context.Context, prepared *admittedOperation, change *fe
 	executed.ResolverMiddleware = func(ctx context.Context, next graphql.Resolver) (any, error) {
 		field := graphql.GetFieldContext(ctx).Field
 		at := &operation.Field{Field: field.Field}
-		if access := field.Definition.Directives.ForName("access"); access != nil {
-			at.Permission, _ = commerce.ParsePermission(access.Arguments.ForName("permission").Value.Raw)
+		if directive := field.Definition.Directives.ForName("access"); directive != nil {
+			at.Permission, _ = access.ParsePermission(directive.Arguments.ForName("permission").Value.Raw)
 		}
 		if operation.ReturnsPage(field.Field) {
 			pages.Add(1)

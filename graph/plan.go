@@ -5,6 +5,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
@@ -296,7 +297,7 @@ func (p plan) planRootFields(ctx context.Context, root *operation.SelectionSet) 
 				referenced.products.add(line.SKU, f.Path, nil)
 			}
 		case f.Number == fieldQueryViewer:
-			for principal, f := range selectedFields([]planTarget[*commerce.Principal]{{new(p.resolver.principal(ctx)), f.Records}}) {
+			for principal, f := range selectedFields([]planTarget[*access.Principal]{{new(p.resolver.principal(ctx)), f.Records}}) {
 				viewerReference(principal, f, &referenced)
 			}
 		}

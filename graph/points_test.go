@@ -22,6 +22,7 @@ import (
 	"github.com/vektah/gqlparser/v2/parser"
 	"pgregory.net/rapid"
 
+	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/errcode"
@@ -276,7 +277,7 @@ func stockFull(t *testing.T, e *Executor) {
 // memory of the request.
 func charged(ctx context.Context, t *testing.T, e *Executor, r Request) (u usage, result Result) {
 	t.Helper()
-	principal := commerce.AnonymousAdmin().ID
+	principal := access.AnonymousAdmin().ID
 	body, err := json.Marshal(map[string]any{"query": r.Query, "variables": r.Variables})
 	if err != nil {
 		t.Fatal(err)

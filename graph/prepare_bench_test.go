@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/access"
 )
 
 // usualRequest is a request of typical size.
@@ -35,7 +35,7 @@ func TestKnownOperationsAreSoonPrepared(t *testing.T) {
 	if testing.CoverMode() != "" {
 		t.Skip("coverage allocates")
 	}
-	e, ctx := NewExecutor(Options{}), WithPrincipal(context.Background(), commerce.Principal{ID: "a", Role: commerce.RoleAdmin})
+	e, ctx := NewExecutor(Options{}), WithPrincipal(context.Background(), access.Principal{ID: "a", Role: access.RoleAdmin})
 	if _, _, errs := e.prepare(ctx, usualRequest); len(errs) > 0 {
 		t.Fatal(errs)
 	}

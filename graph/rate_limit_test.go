@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/change"
@@ -210,7 +211,7 @@ func TestWhatNeverFitsIsTooExpensive(t *testing.T) {
 func TestPrincipalsPayForThemselves(t *testing.T) {
 	e, _ := newRateLimitedExecutor(t, 20, 1, Options{Authenticated: true})
 	as := func(id string) Outcome {
-		ctx := WithPrincipal(t.Context(), commerce.Principal{ID: id, Role: commerce.RoleAdmin})
+		ctx := WithPrincipal(t.Context(), access.Principal{ID: id, Role: access.RoleAdmin})
 		return e.Execute(ctx, Request{Query: `{ ` + repeatNumbered(15, "a%d: __typename ") + `}`}).Outcome
 	}
 	for i, want := range []Outcome{Executed, RateLimited, RateLimited} {
@@ -326,11 +327,11 @@ func TestMissedEventPageCosts(t *testing.T) {
 	defer stream.Close()
 	var paid []int
 	for range missed {
-		before := e.rates.Available(commerce.AnonymousAdmin().ID)
+		before := e.rates.Available(access.AnonymousAdmin().ID)
 		if result, ok := stream.Next(t.Context()); !ok || len(result.Errors) > 0 {
 			t.Fatal(result.Errors)
 		}
-		paid = append(paid, before-e.rates.Available(commerce.AnonymousAdmin().ID))
+		paid = append(paid, before-e.rates.Available(access.AnonymousAdmin().ID))
 	}
 	pages := 0
 	for _, points := range paid {
@@ -365,14 +366,14 @@ func TestMissedEventCosts(t *testing.T) {
 		of = append(of, order)
 	}
 	start := func(arguments string) (started bool, paid int) {
-		before := e.rates.Available(commerce.AnonymousAdmin().ID)
+		before := e.rates.Available(access.AnonymousAdmin().ID)
 		stream, result := e.Start(t.Context(), Request{Query: `subscription { customerOrders(customerId: "cust_01"` + arguments + `) { id } }`})
 		if stream != nil {
 			stream.Close()
 		} else if len(result.Errors) != 1 || result.Errors[0].Extensions["code"] != errcode.BadUserInput {
 			t.Fatalf("%s: %v", arguments, result.Errors)
 		}
-		return stream != nil, before - e.rates.Available(commerce.AnonymousAdmin().ID)
+		return stream != nil, before - e.rates.Available(access.AnonymousAdmin().ID)
 	}
 	timeline, err := dynamo.ReadPage(t.Context(), store, model.Timeline, dynamo.ListRequest{PartitionValue: string(of[0].ID), Page: dynamo.PageRequest{Limit: 1}})
 	if err != nil {
@@ -396,13 +397,13 @@ func TestMissedEventCosts(t *testing.T) {
 		}
 	}
 	for range 20 {
-		if e.rates.Available(commerce.AnonymousAdmin().ID) == 0 {
+		if e.rates.Available(access.AnonymousAdmin().ID) == 0 {
 			break
 		}
 		start(`, after: "00000000000000000000000001"`)
 	}
-	if _, result := e.Start(t.Context(), Request{Query: `{ __typename }`}); result.Outcome != RateLimited || e.rates.Available(commerce.AnonymousAdmin().ID) != 0 {
-		t.Errorf("there are %d points left: %v", e.rates.Available(commerce.AnonymousAdmin().ID), result.Errors)
+	if _, result := e.Start(t.Context(), Request{Query: `{ __typename }`}); result.Outcome != RateLimited || e.rates.Available(access.AnonymousAdmin().ID) != 0 {
+		t.Errorf("there are %d points left: %v", e.rates.Available(access.AnonymousAdmin().ID), result.Errors)
 	}
 }
 
@@ -451,12 +452,12 @@ func TestResumingIsRateLimited(t *testing.T) {
 // A new bucket would be full.
 func TestAnonymousCallersEvictNoBuckets(t *testing.T) {
 	e := NewExecutor(Options{Authenticated: true, Limits: document.Limits{Cost: 100}, Rates: rate.Options{Burst: 100, Restore: 1, Now: func() time.Time { return time.Time{} }}})
-	begin := func(who commerce.Principal) {
+	begin := func(who access.Principal) {
 		e.Execute(WithPrincipal(t.Context(), who), Request{Query: "{"})
 	}
-	begin(commerce.Principal{ID: "ann", Role: commerce.RoleCustomer, Customer: "ann"})
+	begin(access.Principal{ID: "ann", Role: access.RoleCustomer, Customer: "ann"})
 	for i := range 1<<16 + 1 {
-		begin(commerce.Principal{ID: fmt.Sprintf("anonymous/%d", i), Role: commerce.RoleAnonymous})
+		begin(access.Principal{ID: fmt.Sprintf("anonymous/%d", i), Role: access.RoleAnonymous})
 	}
 	if left := e.rates.Available("ann"); left != 100-rate.MinRequestCost {
 		t.Errorf("ann has %d points left", left)

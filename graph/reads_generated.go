@@ -4,6 +4,7 @@ package graph
 
 import (
 	"context"
+	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/feed"
@@ -1066,12 +1067,12 @@ func (r *subscriptionResolver) CustomerOrders(ctx context.Context, customerID st
 
 const fieldViewerCustomer = 3
 
-func (r *viewerResolver) Customer(ctx context.Context, obj *commerce.Principal) (*commerce.Customer, error) {
+func (r *viewerResolver) Customer(ctx context.Context, obj *access.Principal) (*commerce.Customer, error) {
 	return reference(ctx, model.CustomerByID, obj.Customer)
 }
 
 // viewerReference adds the key of the record that a field refers to.
-func viewerReference(record *commerce.Principal, f *operation.Field, to *pendingRecords) {
+func viewerReference(record *access.Principal, f *operation.Field, to *pendingRecords) {
 	switch f.Number {
 	case fieldViewerCustomer:
 		addReference(&to.customers, f, record.Customer)

@@ -29,7 +29,7 @@ import (
 	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/graph/document"
@@ -54,8 +54,8 @@ type Options struct {
 	// If Authenticated is true, requests must have a principal (WithPrincipal). If it is false, a
 	// request without a principal has the permissions of an administrator.
 	Authenticated bool
-	// Policy grants permissions to roles. If it is nil, commerce.StandardPolicy is used.
-	Policy *commerce.Policy
+	// Policy grants permissions to roles. If it is nil, access.StandardPolicy is used.
+	Policy *access.Policy
 	// RequestID returns the ID of a request in the log. If requests have no ID, it is nil.
 	RequestID func(ctx context.Context) string
 	// Limits are the limits of a single request. If a limit is 0, its default is used.
@@ -87,16 +87,16 @@ type Options struct {
 type principalKey struct{}
 
 // WithPrincipal returns a context that contains the principal of a request.
-func WithPrincipal(ctx context.Context, p commerce.Principal) context.Context {
+func WithPrincipal(ctx context.Context, p access.Principal) context.Context {
 	return context.WithValue(ctx, principalKey{}, p)
 }
 
 // principal returns the principal of a request. If authentication is required, a request
 // without a principal returns the zero value. Otherwise, it returns an administrator.
-func (r *Resolver) principal(ctx context.Context) commerce.Principal {
-	p, ok := ctx.Value(principalKey{}).(commerce.Principal)
+func (r *Resolver) principal(ctx context.Context) access.Principal {
+	p, ok := ctx.Value(principalKey{}).(access.Principal)
 	if !ok && !r.authenticated {
-		return commerce.AnonymousAdmin()
+		return access.AnonymousAdmin()
 	}
 	return p
 }
@@ -132,7 +132,7 @@ func Schema() *ast.Schema {
 type explainKey struct{}
 
 // WithExplain returns a context that requests the explain output (extensions.explain). Only callers
-// with commerce.PermissionExplain receive it.
+// with access.PermissionExplain receive it.
 func WithExplain(ctx context.Context) context.Context {
 	return context.WithValue(ctx, explainKey{}, true)
 }

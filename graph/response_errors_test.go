@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/graph/explain"
@@ -85,11 +85,11 @@ func TestErrorsCountAgainstTheResponse(t *testing.T) {
 // A caller without permissions gets one error for each operation, which names what is forbidden.
 func TestOnePermissionErrorPerOperation(t *testing.T) {
 	e := newAuthenticatedExecutor(t, Options{})
-	anonymous := commerce.Principal{ID: "anonymous", Role: commerce.RoleAnonymous}
+	anonymous := access.Principal{ID: "anonymous", Role: access.RoleAnonymous}
 	many := `{` + repeatNumbered(20, "a%d:customers{nodes{id name}} ") + `orders{nodes{id}}}`
 	product := map[string]any{"__typename": "Customer", "id": "cust_01"}
 	for _, c := range []struct {
-		principal commerce.Principal
+		principal access.Principal
 		request   Request
 		code      string
 		message   string

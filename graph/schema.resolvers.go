@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 
+	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/graph/input"
 	"github.com/ordergraph/ordergraph/graph/paging"
@@ -59,11 +60,11 @@ func (r *orderEventResolver) Note(ctx context.Context, obj *commerce.Event) (*st
 	return scalar.OrNull(r.viewer(ctx).NoteOf(obj)), nil
 }
 
-func (r *queryResolver) Viewer(ctx context.Context) (*commerce.Principal, error) {
+func (r *queryResolver) Viewer(ctx context.Context) (*access.Principal, error) {
 	return new(r.principal(ctx)), nil
 }
 
-func (r *viewerResolver) Permissions(_ context.Context, obj *commerce.Principal) ([]commerce.Permission, error) {
+func (r *viewerResolver) Permissions(_ context.Context, obj *access.Principal) ([]access.Permission, error) {
 	return r.access.Policy.Permissions(*obj), nil
 }
 

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/internal/test/longtest"
 )
 
@@ -54,9 +54,9 @@ var shared = []sharing{
 // document. It is the response of a new server that executes the operation with gqlgen's code.
 func TestRequestsThatShareADocumentShareNoAnswers(t *testing.T) {
 	t.Parallel()
-	who := map[string]commerce.Principal{"a customer": ann, "an admin": {ID: "adm", Role: commerce.RoleAdmin}, "a clerk": {ID: "clerk", Role: commerce.RoleStaff}}
+	who := map[string]access.Principal{"a customer": ann, "an admin": {ID: "adm", Role: access.RoleAdmin}, "a clerk": {ID: "clerk", Role: access.RoleStaff}}
 	e := newAuthenticatedExecutor(t, Options{})
-	answer := func(execute func(context.Context, Request) Result, by commerce.Principal, r Request) string {
+	answer := func(execute func(context.Context, Request) Result, by access.Principal, r Request) string {
 		result := execute(WithExplain(WithPrincipal(context.Background(), by)), r)
 		var errs []string
 		for _, err := range result.Errors {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"math"
 
+	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/feed"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/graph/operation"
 	"github.com/ordergraph/ordergraph/graph/scalar"
@@ -32,24 +34,22 @@ func (r *Resolver) openSource(ctx context.Context, open func(context.Context, *f
 	if err != nil {
 		return nil, err
 	}
-	opened.source = authorizedSource{changeSource: subscription, canSee: func(customer commerce.CustomerID) bool {
-		return r.access.Policy.CanAccess(r.principal(ctx), commerce.PermissionReadOrder, customer)
-	}}
+	opened.source = authorizedSource{subscription, r.viewer(ctx).Records(model.CustomerOrders.Owner)}
 	return make(chan *feed.OrderChange), nil
 }
 
 // authorizedSource ends the subscription if the subscriber may no longer see the changed order.
 type authorizedSource struct {
 	changeSource
-	// canSee reports whether the subscriber may see a customer's orders.
-	canSee func(commerce.CustomerID) bool
+	// visible contains the customers whose orders the subscriber may see.
+	visible access.Scope
 }
 
 // Next returns NOT_FOUND if the order now belongs to a customer whose orders the subscriber may not
 // see. Other errors come from feed.Subscription.Next.
 func (c authorizedSource) Next(ctx context.Context) (feed.OrderChange, error) {
 	change, err := c.changeSource.Next(ctx)
-	if err == nil && change.Customer != "" && !c.canSee(change.Customer) {
+	if err == nil && change.Customer != "" && !c.visible.Includes(change.Customer) {
 		return feed.OrderChange{}, withNotFoundCode(commerce.ErrNotFound, "there is no such order")
 	}
 	return change, err

@@ -4,13 +4,14 @@ import (
 	"context"
 	"testing"
 
+	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/dynamo"
 )
 
 // If a reader returns too few results, all its keys get an error. The server keeps running.
 func TestMissingResults(t *testing.T) {
 	ctx := t.Context()
-	all := New(ctx, nil, Viewer{}, func(panicked any) { t.Errorf("a plan panicked: %v", panicked) }, nil)
+	all := New(ctx, nil, access.Viewer{}, func(panicked any) { t.Errorf("a plan panicked: %v", panicked) }, nil)
 	few := Loader[int, string]{loaders: all, batchReader: batchFunc[int, string](func(_ *Loaders, _ context.Context, keys []int) ([]dynamo.LookupResult[string], error) {
 		return make([]dynamo.LookupResult[string], len(keys)-1), nil
 	})}

@@ -82,14 +82,15 @@ func (f batchFunc[K, V]) read(ctx context.Context, l *Loaders, keys []K) ([]dyna
 // read reads the records that the viewer may read. If it may not read a record, the result is
 // commerce.ErrNotFound.
 func (r lookupReader[K, V]) read(ctx context.Context, l *Loaders, keys []K) ([]dynamo.LookupResult[V], error) {
-	if l.viewer.canReadAll(r.pattern.Owner) {
+	visible := l.viewer.Records(r.pattern.Owner)
+	if visible.All() {
 		return dynamo.ReadRecords(ctx, l.store, r.pattern, keys)
 	}
 	results := make([]dynamo.LookupResult[V], len(keys))
 	var visibleKeys []K
 	var indexes []int
 	for i, key := range keys {
-		if l.viewer.canReadRecordsOf(r.pattern.OwnerOf(key), r.pattern.Owner) {
+		if visible.Includes(r.pattern.OwnerOf(key)) {
 			visibleKeys, indexes = append(visibleKeys, key), append(indexes, i)
 		} else {
 			results[i].Err = commerce.ErrNotFound
@@ -111,7 +112,7 @@ func (r lookupReader[K, V]) read(ctx context.Context, l *Loaders, keys []K) ([]d
 // read reads a page of a list. If the viewer may not read the records of the list's owner, the page
 // is empty.
 func (r listReader[V]) read(ctx context.Context, l *Loaders, key dynamo.ListRequest) (dynamo.Page[V], error) {
-	if !l.viewer.canReadAll(r.pattern.Owner) && !l.viewer.canReadRecordsOf(commerce.CustomerID(key.PartitionValue), r.pattern.Owner) {
+	if !l.viewer.Records(r.pattern.Owner).Includes(commerce.CustomerID(key.PartitionValue)) {
 		return dynamo.Page[V]{}, nil
 	}
 	return dynamo.ReadPage(ctx, l.store, r.pattern, key)

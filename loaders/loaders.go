@@ -12,6 +12,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
@@ -39,7 +40,7 @@ type Loaders struct {
 	// other callers may wait for the same read.
 	ctx    context.Context
 	store  *dynamo.Store
-	viewer Viewer
+	viewer access.Viewer
 	// reportPanic is called with the panic value if a callback of Plan panics.
 	reportPanic func(panicked any)
 	// observeBatch is called for each batch, with the ID of the access pattern and the number of keys.
@@ -49,12 +50,12 @@ type Loaders struct {
 
 // New returns the loaders of one GraphQL request. The loaders return only records that the viewer
 // may read. Their requests to the store end when ctx ends.
-func New(ctx context.Context, s *dynamo.Store, viewer Viewer, report func(panicked any), observeBatch func(pattern string, keys int)) *Loaders {
+func New(ctx context.Context, s *dynamo.Store, viewer access.Viewer, report func(panicked any), observeBatch func(pattern string, keys int)) *Loaders {
 	l := &Loaders{ctx: ctx, store: s, viewer: viewer, reportPanic: report, observeBatch: observeBatch}
 	// These functions capture no variables, so that creating the loaders of a request allocates no
 	// memory for them.
 	l.OrderCountQueries.initSingle(l, model.CustomerOrders.ID, func(l *Loaders, ctx context.Context, id commerce.CustomerID) (int, error) {
-		if !l.viewer.canReadRecordsOf(id, model.CustomerOrders.Owner) {
+		if !l.viewer.Records(model.CustomerOrders.Owner).Includes(id) {
 			return 0, nil
 		}
 		return l.store.CountCustomerOrders(ctx, id)

@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
@@ -868,6 +869,6 @@ func TestAnImpossibleKeyFailsAlone(t *testing.T) {
 }
 
 // adminViewer returns a viewer who may read all records.
-func adminViewer() loaders.Viewer {
-	return loaders.Viewer{Principal: commerce.AnonymousAdmin(), Policy: commerce.StandardPolicy()}
+func adminViewer() access.Viewer {
+	return access.Viewer{Principal: access.AnonymousAdmin(), Policy: access.StandardPolicy()}
 }

@@ -9,48 +9,23 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// Viewer is the principal that reads records, with its policy. If the viewer may not read a record,
-// the loaders report that the record does not exist.
-type Viewer struct {
-	Principal commerce.Principal
-	Policy    commerce.Policy
-}
-
-// canReadAll reports whether a permission allows the viewer to read the records of all customers.
-// The permission 0 means that the records belong to no customer.
-func (v Viewer) canReadAll(permission commerce.Permission) bool {
-	return permission == 0 || v.Policy.GrantForPrincipal(v.Principal, permission) == commerce.GrantAll
-}
-
-// canReadRecordsOf reports whether a permission allows the viewer to read the records of a customer.
-func (v Viewer) canReadRecordsOf(customer commerce.CustomerID, permission commerce.Permission) bool {
-	return v.Policy.CanAccess(v.Principal, permission, customer)
-}
-
-// NoteOf returns the note of an event. If the viewer may not read the note, NoteOf returns "".
-func (v Viewer) NoteOf(e *commerce.Event) string {
-	if e.ChangesItems() || v.Policy.CanAccess(v.Principal, commerce.PermissionReadNote, e.NoteCustomerID) {
-		return e.Note
-	}
-	return ""
-}
-
 // readOrdersByID reads orders by ID. For a viewer that may read only its own orders, it reads the
 // copies of the orders in the partition of the viewer's customer.
 func (l *Loaders) readOrdersByID(ctx context.Context, ids []commerce.OrderID) ([]dynamo.LookupResult[*commerce.Order], error) {
-	if !l.OnlyOwnOrders() {
+	scope := l.viewer.Records(model.CustomerOrder.Owner)
+	if scope.All() {
 		return dynamo.ReadRecords(ctx, l.store, model.OrderByID, ids)
 	}
 	keys := make([]model.CustomerOrderKey, len(ids))
 	for i, id := range ids {
-		keys[i] = model.CustomerOrderKey{Customer: l.viewer.Principal.Customer, Order: id}
+		keys[i] = model.CustomerOrderKey{Customer: scope.Customer(), Order: id}
 	}
 	return lookupReader[model.CustomerOrderKey, *commerce.Order]{model.CustomerOrder}.read(ctx, l, keys)
 }
 
 // OnlyOwnOrders reports whether the viewer may read only its own orders. In this case, an order
 // must be found before its timeline and line items may be read.
-func (l *Loaders) OnlyOwnOrders() bool { return !l.viewer.canReadAll(commerce.PermissionReadOrder) }
+func (l *Loaders) OnlyOwnOrders() bool { return !l.viewer.Records(model.CustomerOrder.Owner).All() }
 
 // OrderItemByID returns the line item with the given order ID and SKU.
 //

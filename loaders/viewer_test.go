@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
@@ -15,7 +16,7 @@ import (
 )
 
 // beginAs is begin for a viewer.
-func (s fixture) beginAs(v loaders.Viewer) (context.Context, *loaders.Loaders, *trace.Trace) {
+func (s fixture) beginAs(v access.Viewer) (context.Context, *loaders.Loaders, *trace.Trace) {
 	trace := &trace.Trace{}
 	ctx := trace.NewContext(context.Background())
 	return ctx, loaders.New(ctx, s.store, v, func(panicked any) { s.t.Errorf("a plan panicked: %v", panicked) }, nil), trace
@@ -38,7 +39,7 @@ func TestCustomersFindOnlyTheirOwnRecords(t *testing.T) {
 		ownKey        = "AP29 GetItem"
 		withoutPolicy = "without a policy"
 	)
-	viewer := loaders.Viewer{Principal: commerce.Principal{ID: "me", Role: commerce.RoleCustomer, Customer: me}, Policy: commerce.StandardPolicy()}
+	viewer := access.Viewer{Principal: access.Principal{ID: "me", Role: access.RoleCustomer, Customer: me}, Policy: access.StandardPolicy()}
 	page := dynamo.PageRequest{Limit: 10}
 	for _, c := range []struct {
 		name  string
@@ -109,7 +110,7 @@ func TestCustomersFindOnlyTheirOwnRecords(t *testing.T) {
 			continue
 		}
 		// A viewer without a policy or without a customer reads nothing.
-		for _, unprivileged := range []loaders.Viewer{{}, {Policy: commerce.StandardPolicy()}, {Principal: viewer.Principal}} {
+		for _, unprivileged := range []access.Viewer{{}, {Policy: access.StandardPolicy()}, {Principal: viewer.Principal}} {
 			ctx, l, trace := s.beginAs(unprivileged)
 			if got, err := c.load(ctx, l); got || err != nil {
 				t.Errorf("%s %s: found %v, %v", c.name, withoutPolicy, got, err)
@@ -131,7 +132,7 @@ func found[T any](_ T, err error) (bool, error) {
 func TestBatchOfOwnAndOtherRecords(t *testing.T) {
 	dataset, ids := customers(3)
 	s := newFixture(t, dataset, nil)
-	ctx, l, trace := s.beginAs(loaders.Viewer{Principal: commerce.Principal{ID: "me", Role: commerce.RoleCustomer, Customer: ids[1]}, Policy: commerce.StandardPolicy()})
+	ctx, l, trace := s.beginAs(access.Viewer{Principal: access.Principal{ID: "me", Role: access.RoleCustomer, Customer: ids[1]}, Policy: access.StandardPolicy()})
 	l.Plan(func(first *loaders.Level) { loaders.RecordLoader(l, model.CustomerByID).Plan(ctx, first, ids, nil) })
 	for i, id := range ids {
 		c, err := loaders.RecordLoader(l, model.CustomerByID).Load(ctx, id)

@@ -3,19 +3,22 @@ package change
 import (
 	"context"
 
+	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// canAccess reports whether the caller may access the customer with the given ID.
-func (c Caller) canAccess(id commerce.CustomerID) bool { return c.Customer == "" || c.Customer == id }
+// scope returns the customers whose records the caller may access.
+func (c Caller) scope() access.Scope { return access.OnlyCustomer(c.Customer) }
 
-// hideIfForbidden hides a customer that the caller may not access. The change then treats the
-// customer as missing. k is the key of the customer's record.
-func (c *change) hideIfForbidden(id commerce.CustomerID, k model.Keys) {
-	if !c.caller.canAccess(id) {
-		c.known[k.Primary()] = nil
+// canAccess reports whether the caller may access the record with the given key.
+func (c Caller) canAccess(k model.Keys) bool {
+	scope := c.scope()
+	if scope.All() {
+		return true
 	}
+	owner, owned := model.OwnerOf(k.PK)
+	return !owned || scope.Includes(owner)
 }
 
 // canAccessOrder reports whether the caller may access an order. If the caller is restricted to one
@@ -23,10 +26,11 @@ func (c *change) hideIfForbidden(id commerce.CustomerID, k model.Keys) {
 //
 // It returns errors from table.WrapError.
 func (c *change) canAccessOrder(ctx context.Context, id commerce.OrderID) (bool, error) {
-	if c.caller.Customer == "" {
+	scope := c.caller.scope()
+	if scope.All() {
 		return true, nil
 	}
-	records, err := c.read(ctx, model.KeysOfCustomerOrder(&c.KeyBuilder, model.CustomerOrderKey{Customer: c.caller.Customer, Order: id}).Primary())
+	records, err := c.read(ctx, model.KeysOfCustomerOrder(&c.KeyBuilder, model.CustomerOrderKey{Customer: scope.Customer(), Order: id}).Primary())
 	if err != nil {
 		return false, err
 	}

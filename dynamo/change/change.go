@@ -172,7 +172,7 @@ func isConflict(err error) bool {
 }
 
 // read returns the records with the given keys, from c.known or from the table. If a record does
-// not exist, its element is nil.
+// not exist, or the caller may not access it, its element is nil.
 //
 // It returns errors from table.WrapError.
 func (c *change) read(ctx context.Context, keys ...model.Keys) ([]model.Record, error) {
@@ -181,8 +181,13 @@ func (c *change) read(ctx context.Context, keys ...model.Keys) ([]model.Record, 
 	}
 	var unknown []model.Keys
 	for _, k := range keys {
-		if _, ok := c.known[k]; !ok {
+		if _, ok := c.known[k]; ok {
+			continue
+		}
+		if c.caller.canAccess(k) {
 			unknown = append(unknown, k)
+		} else {
+			c.known[k] = nil
 		}
 	}
 	if len(unknown) > 0 {

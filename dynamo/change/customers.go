@@ -67,7 +67,6 @@ func (m Mutations) CreateCustomer(ctx context.Context, caller Caller, cmd commer
 // table.WrapError.
 func (c *change) readCustomer(ctx context.Context, id commerce.CustomerID, field string, expected *int, more ...model.Keys) (*commerce.Customer, model.Record, error) {
 	k := model.CustomerByID.Key(&c.KeyBuilder, id)
-	c.hideIfForbidden(id, k)
 	return readRecordToChange(ctx, c, c.table.DecodeCustomer, "customer", id, field, expected, append([]model.Keys{k}, more...)...)
 }
 

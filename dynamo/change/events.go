@@ -78,7 +78,7 @@ func (c *change) writeLastEvent(last model.Record, first bool, more commerce.Res
 
 // reservationLimits returns the limits that apply to the caller.
 func (c *change) reservationLimits() commerce.ReservationLimits {
-	if c.caller.Customer == "" {
+	if c.caller.scope().All() {
 		return commerce.ReservationLimits{}
 	}
 	return c.limits

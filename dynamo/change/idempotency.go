@@ -107,7 +107,8 @@ func replay[V any](ctx context.Context, c *change, i *idempotency, decode result
 // checkStillOwned returns commerce.NotFound if the caller may no longer access an order, because
 // other software has assigned it to another customer since the first execution of the mutation.
 func (c *change) checkStillOwned(ctx context.Context, id commerce.OrderID) error {
-	if c.caller.Customer == "" {
+	scope := c.caller.scope()
+	if scope.All() {
 		return nil
 	}
 	var b model.KeyBuilder
@@ -115,7 +116,7 @@ func (c *change) checkStillOwned(ctx context.Context, id commerce.OrderID) error
 	if err != nil {
 		return err
 	}
-	if b.Err != nil || !c.caller.canAccess(commerce.CustomerID(model.TextOf(records[0], model.AttrCustomerID))) {
+	if b.Err != nil || !scope.Includes(commerce.CustomerID(model.TextOf(records[0], model.AttrCustomerID))) {
 		return commerce.NewNotFound("order", id)
 	}
 	return nil

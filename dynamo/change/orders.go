@@ -22,7 +22,6 @@ func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.O
 	}
 	return mutate(ctx, m.table, &model.WritePlaceOrder, caller, cmd, m.table.DecodeOrder, func(ctx context.Context, c *change) (*commerce.Order, error) {
 		ks := []model.Keys{model.CustomerByID.Key(&c.KeyBuilder, cmd.CustomerID)}
-		c.hideIfForbidden(cmd.CustomerID, ks[0])
 		for _, line := range lines {
 			ks = append(ks, model.ProductBySKU.Key(&c.KeyBuilder, line.SKU))
 		}
@@ -106,7 +105,7 @@ func (c *change) readOrder(ctx context.Context, id commerce.OrderID, expected *i
 	// Other software may have assigned the order to another customer, but kept the copy in the first
 	// customer's partition. Then canAccessOrder finds the copy, although the caller may not access the
 	// order.
-	if (err == nil || isConflict(err)) && !c.caller.canAccess(order.CustomerID) {
+	if (err == nil || isConflict(err)) && !c.caller.scope().Includes(order.CustomerID) {
 		return nil, nil, commerce.NewNotFound("order", id, "orderId")
 	}
 	return order, current, err

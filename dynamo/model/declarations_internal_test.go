@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
@@ -129,7 +130,7 @@ func TestRefusedDeclarations(t *testing.T) {
 		"only for these kinds":                func(e *Entity) { e.Kind = Latest },
 		"an entity that is not a Copy":        func(e *Entity) { e.Kind, e.Of, e.codec = Copy, &EntityCustomerRep, nil },
 		"has the codec of this":               func(e *Entity) { e.Kind, e.Of = Copy, &EntityWarehouse },
-		"placeholder {customerId}":            func(e *Entity) { e.Owner = commerce.PermissionReadOrder },
+		"placeholder {customerId}":            func(e *Entity) { e.Owner = access.PermissionReadOrder },
 		"have no attribute color":             func(e *Entity) { e.IndexPK, e.IndexSK = "COLOR#{color}", "LABEL#{name}" },
 		"Omitted contains color":              func(e *Entity) { e.Kind, e.Of, e.codec, e.Omitted = Copy, &EntityWarehouse, nil, []string{"color"} },
 		"the Copy omits the attribute name":   func(e *Entity) { e.Kind, e.Of, e.codec, e.Omitted = Copy, &EntityWarehouse, nil, []string{"name"} },

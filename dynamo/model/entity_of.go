@@ -20,6 +20,17 @@ func EntityOf(k Keys) *Entity {
 	return nil
 }
 
+// OwnerOf returns the customer who owns the records with a partition key. It returns false if no
+// customer owns them.
+func OwnerOf(partition string) (commerce.CustomerID, bool) {
+	for _, e := range allEntities {
+		if e.Owner != 0 && e.PK.Matches(partition) {
+			return commerce.CustomerID(FirstPlaceholderValue(e.PK, partition)), true
+		}
+	}
+	return "", false
+}
+
 // allEntities contains all entities. It is built only once, because bulk operations use it for
 // every record. Do not modify it.
 var allEntities = Entities()

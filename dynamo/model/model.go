@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
@@ -156,7 +157,7 @@ type Entity struct {
 	Of *Entity
 	// Owner is set if the partition key contains the ID of the customer who owns the record. It is the
 	// permission that a caller needs to read the record.
-	Owner commerce.Permission
+	Owner access.Permission
 	// Omitted are the attributes that a Copy omits. If a mutation changes only these attributes, it
 	// does not have to update the copy.
 	Omitted []string
@@ -185,7 +186,7 @@ const (
 // The entities. The name of an edge begins with the name of the copied entity.
 var (
 	EntityCustomer = Entity{Name: "customer", Description: "customer",
-		PK: "CUSTOMER#{customerId}", SK: "#METADATA", IndexPK: "CUSTOMER", IndexSK: "{createdAt}#{customerId}", Sharded: true, Owner: commerce.PermissionReadCustomer, codec: codecFor[commerce.Customer](customerAttributes)}
+		PK: "CUSTOMER#{customerId}", SK: "#METADATA", IndexPK: "CUSTOMER", IndexSK: "{createdAt}#{customerId}", Sharded: true, Owner: access.PermissionReadCustomer, codec: codecFor[commerce.Customer](customerAttributes)}
 	EntityCustomerRep = Entity{Name: "customerRep", Description: "customer's account rep (edge)",
 		PK: "CUSTOMER#{customerId}", SK: "REP", IndexPK: "REP#{employeeId}", IndexSK: "CUSTOMER#{customerId}", Kind: Copy, Of: &EntityCustomer, Omitted: []string{AttrOrderCount, AttrSpendingComplete}, Renamed: accountRep}
 	EntityCustomerName = Entity{Name: "customerName", Description: "customer's name (edge)",
@@ -197,13 +198,13 @@ var (
 	EntityOrder = Entity{Name: "order", Description: "order",
 		PK: "ORDER#{orderId}", SK: "#METADATA", IndexPK: "STATUS#{status}", IndexSK: "ORDER#{orderId}", Sharded: true, codec: codecFor[commerce.Order](orderValueAttributes)}
 	EntityCustomerOrder = Entity{Name: "customerOrder", Description: "order, the customer's copy",
-		PK: "CUSTOMER#{customerId}", SK: "ORDER#{orderId}", IndexPK: "REP#{employeeId}", IndexSK: "ORDER#{orderId}", Optional: true, Owner: commerce.PermissionReadOrder, Kind: Copy, Of: &EntityOrder, Renamed: accountRep}
+		PK: "CUSTOMER#{customerId}", SK: "ORDER#{orderId}", IndexPK: "REP#{employeeId}", IndexSK: "ORDER#{orderId}", Optional: true, Owner: access.PermissionReadOrder, Kind: Copy, Of: &EntityOrder, Renamed: accountRep}
 	EntityOrderItem = Entity{Name: "orderItem", Description: "order item",
 		PK: "ORDER#{orderId}", SK: "ITEM#{sku}", IndexPK: "PRODUCT#{sku}", IndexSK: "ORDER#{orderId}", Renamed: map[string]string{"sku": "productId"}, codec: codecFor[commerce.LineItem](orderItemAttributes)}
 	EntityOrderEvent = Entity{Name: "orderEvent", Description: "order event",
 		PK: "ORDER#{orderId}", SK: "EVENT#{eventId}", codec: codecFor[commerce.Event](eventAttributes)}
 	EntityLastEvent = Entity{Name: "lastEvent", Description: "a customer's last order event",
-		PK: "CUSTOMER#{customerId}", SK: "LAST_EVENT", Owner: commerce.PermissionReadOrder, Kind: Latest, Of: &EntityOrderEvent, codec: codecFor[lastEvent](lastEventAttributes)}
+		PK: "CUSTOMER#{customerId}", SK: "LAST_EVENT", Owner: access.PermissionReadOrder, Kind: Latest, Of: &EntityOrderEvent, codec: codecFor[lastEvent](lastEventAttributes)}
 	EntityProduct = Entity{Name: "product", Description: "product",
 		PK: "PRODUCT#{sku}", SK: "#METADATA", IndexPK: "CATEGORY#{category}", IndexSK: "PRODUCT#{sku}", codec: codecFor[commerce.Product](productAttributes)}
 	// The sort keys of a product's edges (copies with other index keys) come after its inventory
@@ -231,7 +232,7 @@ var (
 	EntityRepOrders = Entity{Name: "repOrders", Description: "one of the records that count an account rep's orders",
 		PK: "EMPLOYEE#{employeeId}", SK: "ORDERS#{part}", Kind: Sum, codec: codecFor[commerce.RepOrderCount](repOrderCountAttributes)}
 	EntitySpending = Entity{Name: "spending", Description: "a customer's spending in one month and currency",
-		PK: "CUSTOMER#{customerId}", SK: "SPENDING#{month}#{currency}", Owner: commerce.PermissionReadOrder, Kind: Sum, codec: codecFor[commerce.Spending](spendingAttributes)}
+		PK: "CUSTOMER#{customerId}", SK: "SPENDING#{month}#{currency}", Owner: access.PermissionReadOrder, Kind: Sum, codec: codecFor[commerce.Spending](spendingAttributes)}
 	EntityIdempotency = Entity{Name: "idempotency", Description: "idempotency key with the result of the mutation",
 		PK: "IDEMPOTENCY#{principal}#{idempotencyKey}", SK: "#METADATA"}
 )

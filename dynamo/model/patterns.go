@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 
+	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
@@ -41,7 +42,7 @@ type AccessPattern struct {
 	// MaxLength is the maximum number of records in the list, or 0 if there is no maximum.
 	MaxLength int
 	// Owner is Entity.Owner of the records. It is 0 if PK does not contain the owner.
-	Owner commerce.Permission
+	Owner access.Permission
 
 	number int
 	// recordPK and recordSK are the templates of the records' primary key.
@@ -69,11 +70,7 @@ type LookupPattern[K comparable, V any] struct {
 // OwnerOf returns the customer in the partition key of a record. If the key is invalid, it returns an
 // empty ID.
 func (p *LookupPattern[K, V]) OwnerOf(key K) commerce.CustomerID {
-	values, ok := p.PK.Values(p.Key(&KeyBuilder{}, key).PK)
-	if !ok {
-		return ""
-	}
-	return commerce.CustomerID(values[0])
+	return commerce.CustomerID(FirstPlaceholderValue(p.PK, p.Key(&KeyBuilder{}, key).PK))
 }
 
 // ListPattern is an access pattern that reads the pages of a list. V is the Go type of a decoded

@@ -9,7 +9,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
-	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
 
@@ -17,18 +17,18 @@ import (
 // declares the permission of a field.
 type AccessChecker struct {
 	// Policy grants permissions to roles. It can limit a permission to the caller's own records.
-	// loaders.Viewer, change.Caller and authorizedSource then hide all other records.
-	Policy commerce.Policy
+	// access.Scope then hides all other records.
+	Policy access.Policy
 	// fields maps a field to the permission that its own @access declares, or else the @access of
 	// its type. If both are missing, the field requires undeclaredPermission. Except for root
 	// types, types without any @access are omitted.
-	fields map[*ast.FieldDefinition]commerce.Permission
+	fields map[*ast.FieldDefinition]access.Permission
 	// TypePermissions maps the name of a type to the permission that its @access declares.
-	TypePermissions map[string]commerce.Permission
+	TypePermissions map[string]access.Permission
 	// inputs maps each input field with @access to the permission that callers need to set it. The
 	// permission of the mutation, not of the input field, decides which records the caller may
 	// change.
-	inputs map[*ast.FieldDefinition]commerce.Permission
+	inputs map[*ast.FieldDefinition]access.Permission
 	schema *ast.Schema
 	// introspection is true if introspection is enabled on the server.
 	introspection bool
@@ -36,19 +36,19 @@ type AccessChecker struct {
 
 // undeclaredPermission is the permission of a field whose @access was forgotten. No policy grants
 // it.
-const undeclaredPermission commerce.Permission = 0
+const undeclaredPermission access.Permission = 0
 
 // accessDirective is the name of the directive that declares permissions in the schema.
 const accessDirective = "access"
 
 // NewAccessChecker returns an AccessChecker for the permissions that a schema declares. If policy
-// is nil, commerce.StandardPolicy applies. introspection is true if introspection is enabled.
-func NewAccessChecker(schema *ast.Schema, policy *commerce.Policy, introspection bool) AccessChecker {
+// is nil, access.StandardPolicy applies. introspection is true if introspection is enabled.
+func NewAccessChecker(schema *ast.Schema, policy *access.Policy, introspection bool) AccessChecker {
 	a := AccessChecker{
-		fields: map[*ast.FieldDefinition]commerce.Permission{}, TypePermissions: map[string]commerce.Permission{},
-		inputs: map[*ast.FieldDefinition]commerce.Permission{}, schema: schema, introspection: introspection,
+		fields: map[*ast.FieldDefinition]access.Permission{}, TypePermissions: map[string]access.Permission{},
+		inputs: map[*ast.FieldDefinition]access.Permission{}, schema: schema, introspection: introspection,
 	}
-	if a.Policy = commerce.StandardPolicy(); policy != nil {
+	if a.Policy = access.StandardPolicy(); policy != nil {
 		a.Policy = *policy
 	}
 	roots := []*ast.Definition{schema.Query, schema.Mutation, schema.Subscription}
@@ -81,8 +81,8 @@ func NewAccessChecker(schema *ast.Schema, policy *commerce.Policy, introspection
 			switch permission, declared := declaredPermission(f.Directives); {
 			case declared:
 				a.fields[f] = permission
-			case f.Name == "__schema" || f.Name == "__type":
-				a.fields[f] = commerce.PermissionIntrospect
+			case strings.HasPrefix(f.Name, "__"): // GraphQL reserves such names for introspection
+				a.fields[f] = access.PermissionIntrospect
 			default:
 				a.fields[f] = typePermission
 			}
@@ -93,34 +93,32 @@ func NewAccessChecker(schema *ast.Schema, policy *commerce.Policy, introspection
 
 // declaredPermission returns the permission in the @access directive. If there is no such
 // directive, it returns false.
-func declaredPermission(directives ast.DirectiveList) (commerce.Permission, bool) {
+func declaredPermission(directives ast.DirectiveList) (access.Permission, bool) {
 	d := directives.ForName(accessDirective)
 	if d == nil {
 		return undeclaredPermission, false
 	}
-	p, _ := commerce.ParsePermission(d.Arguments.ForName("permission").Value.Raw)
+	p, _ := access.ParsePermission(d.Arguments.ForName("permission").Value.Raw)
 	return p, true
 }
 
 // HidesSchema reports whether the principal may not see the schema. Errors may then mention a
 // schema name only if the request contains it.
-func (a AccessChecker) HidesSchema(principal commerce.Principal) bool {
-	return !a.introspection || a.Policy.GrantForPrincipal(principal, commerce.PermissionIntrospect) == commerce.GrantNone
+func (a AccessChecker) HidesSchema(principal access.Principal) bool {
+	return !a.introspection || a.Policy.ScopeOf(principal, access.PermissionIntrospect).IsEmpty()
 }
 
 // Check returns an error if the operation selects fields or sets input fields that the caller may
 // not use. It returns only one error, because the caller needs another token for all of them. The
 // variables must already be coerced.
-func (a AccessChecker) Check(principal commerce.Principal, operation *Prepared, variables map[string]any) *gqlerror.Error {
-	allowed := func(p commerce.Permission) bool {
-		return a.Policy.GrantForPrincipal(principal, p) != commerce.GrantNone
-	}
-	if !slices.ContainsFunc(operation.permissions, func(p commerce.Permission) bool { return !allowed(p) }) {
+func (a AccessChecker) Check(principal access.Principal, operation *Prepared, variables map[string]any) *gqlerror.Error {
+	forbidden := func(p access.Permission) bool { return a.Policy.ScopeOf(principal, p).IsEmpty() }
+	if !slices.ContainsFunc(operation.permissions, forbidden) {
 		return nil
 	}
-	c := accessCheck{AccessChecker: a, principal: principal, variables: variables}
+	c := accessCheck{AccessChecker: a, principal: principal, forbidden: forbidden, variables: variables}
 	operation.Root.each(func(f *Field) {
-		if f.guarded && !allowed(f.Permission) {
+		if f.guarded && forbidden(f.Permission) {
 			c.fields.add(f.Name, f.Position)
 		}
 		for _, argument := range f.Field.Arguments {
@@ -134,7 +132,8 @@ func (a AccessChecker) Check(principal commerce.Principal, operation *Prepared, 
 // use.
 type accessCheck struct {
 	AccessChecker
-	principal           commerce.Principal
+	principal           access.Principal
+	forbidden           func(access.Permission) bool
 	variables           map[string]any
 	fields, inputFields forbiddenNames
 }
@@ -238,15 +237,15 @@ func (c *accessCheck) value(t *ast.Type, value any, position *ast.Position) {
 
 // input records the input field f if the principal's role may not set it.
 func (c *accessCheck) input(f *ast.FieldDefinition, position *ast.Position) {
-	if permission, guarded := c.inputs[f]; guarded && c.Policy.GrantForPrincipal(c.principal, permission) == commerce.GrantNone {
+	if permission, guarded := c.inputs[f]; guarded && c.forbidden(permission) {
 		c.inputFields.add(f.Name, position)
 	}
 }
 
 // PermissionError returns UNAUTHENTICATED for a caller without a token, otherwise FORBIDDEN. action
 // is a verb phrase, such as "use this mutation".
-func PermissionError(position *ast.Position, principal commerce.Principal, action string) *gqlerror.Error {
-	if principal.Role == commerce.RoleAnonymous {
+func PermissionError(position *ast.Position, principal access.Principal, action string) *gqlerror.Error {
+	if principal.Role == access.RoleAnonymous {
 		return errcode.New(position, errcode.Unauthenticated, "a request without a token may not %s: send a token as Authorization: Bearer TOKEN, or remove this part of the request", action)
 	}
 	return errcode.New(position, errcode.Forbidden, "%s may not %s: remove this part of the request, or use a token with this permission", principal.Role, action)

@@ -16,7 +16,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
-	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/errcode"
 )
@@ -32,7 +32,7 @@ type Prepared struct {
 	variableFields []*Field
 	// permissions contains the permissions that the selected fields require. It also contains the
 	// permissions that input fields in the arguments can require.
-	permissions []commerce.Permission
+	permissions []access.Permission
 	// fields is the number of fields in the tree. TooLarge is true if this number exceeds
 	// document.MaxExpandedNodes. The tree is then incomplete.
 	fields   int
@@ -99,7 +99,7 @@ type Field struct {
 	// PrepareForAllVariables sets it.
 	Optional bool
 	// Permission is the permission that the field requires. It applies only if guarded is true.
-	Permission commerce.Permission
+	Permission access.Permission
 	guarded    bool
 	costRule   costRule
 }
@@ -450,7 +450,7 @@ func (b *treeBuilder) children(f *Field, in introspectionPosition) {
 }
 
 // addPermission adds a permission to the permissions of the operation.
-func (b *treeBuilder) addPermission(permission commerce.Permission) {
+func (b *treeBuilder) addPermission(permission access.Permission) {
 	if !slices.Contains(b.out.permissions, permission) {
 		b.out.permissions = append(b.out.permissions, permission)
 	}

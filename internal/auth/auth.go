@@ -26,6 +26,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	lru "github.com/hashicorp/golang-lru/v2"
 
+	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/internal/admission"
 )
@@ -44,7 +45,7 @@ func newUnauthenticated(reason string) error { return fmt.Errorf("%w: %s", ErrUn
 
 // Identity describes the caller that a valid token identifies.
 type Identity struct {
-	Principal commerce.Principal
+	Principal access.Principal
 	// Expires is the expiry time of the token plus Options.Leeway.
 	Expires time.Time
 	// signature identifies the key that verified the token. Watch uses it to detect that this key is
@@ -98,7 +99,7 @@ type Options struct {
 	Leeway time.Duration
 	// RoleClaim is the name of the claim that contains the role. CustomerClaim is the name of the
 	// claim that contains the customer's ID. A token needs the customer claim only if its role is
-	// commerce.RoleCustomer.
+	// access.RoleCustomer.
 	RoleClaim, CustomerClaim string
 	// CustomerExists reports whether the store contains a customer. If the customer does not exist,
 	// Authenticate rejects the token. If CustomerExists is nil, Authenticate skips this check.

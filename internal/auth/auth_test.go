@@ -21,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/internal/auth"
 	"github.com/ordergraph/ordergraph/internal/test/authtest"
@@ -129,7 +130,7 @@ func TestAllAlgorithms(t *testing.T) {
 	for _, algorithm := range algorithms {
 		k := keys()[algorithm]
 		got := checkAccepted(t, a, k.Token(t, authtest.Claims(now, nil), nil), algorithm)
-		want := commerce.Principal{ID: got.Principal.ID, Name: "user-1", Role: commerce.RoleAdmin}
+		want := access.Principal{ID: got.Principal.ID, Name: "user-1", Role: access.RoleAdmin}
 		if !got.Expires.Equal(now.Add(time.Hour+time.Minute)) || got.Principal != want {
 			t.Errorf("%s: %+v, want %+v", algorithm, got, want)
 		}
@@ -375,7 +376,7 @@ func TestNamesOfPrincipals(t *testing.T) {
 	} {
 		principal := checkAccepted(t, a, ed.Token(t, authtest.Claims(now, object{"sub": subject}), nil), subject).Principal
 		name := principal.Name
-		if (name == subject) != unchanged || name == "" || len(name) > commerce.MaxIDLength || strings.ContainsAny(name, "# \n\x00") || name == commerce.AnonymousAdmin().Name {
+		if (name == subject) != unchanged || name == "" || len(name) > commerce.MaxIDLength || strings.ContainsAny(name, "# \n\x00") || name == access.AnonymousAdmin().Name {
 			t.Errorf("the subject %q has the actor name %q, want the subject unchanged: %t", subject, name, unchanged)
 		}
 		for _, unique := range []string{name, principal.ID} {
@@ -400,7 +401,7 @@ func TestPrincipalIDs(t *testing.T) {
 			t.Helper()
 			others["iss"] = issuer
 			id := checkAccepted(t, a, ed.Token(t, authtest.Claims(now, others), nil), fmt.Sprint(others)).Principal.ID
-			if id == "" || len(id) > commerce.MaxIDLength || strings.Contains(id, "#") || id == commerce.AnonymousAdmin().ID {
+			if id == "" || len(id) > commerce.MaxIDLength || strings.Contains(id, "#") || id == access.AnonymousAdmin().ID {
 				t.Errorf("%v has the ID %q", others, id)
 			}
 			return id
@@ -441,9 +442,9 @@ func TestRolesOfPrincipals(t *testing.T) {
 	opts.JWKS = writeJWKS(t, authtest.JWKS(t, ed.JWK(t, nil)))
 	opts.RoleClaim, opts.CustomerClaim = "https://shop.example/roles", "cognito:customer"
 	a := newAuthenticator(t, opts)
-	for _, role := range commerce.RolesAllowedInTokens() {
-		want := commerce.Principal{Name: "user-1", Role: role}
-		if role == commerce.RoleCustomer {
+	for _, role := range access.RolesAllowedInTokens() {
+		want := access.Principal{Name: "user-1", Role: role}
+		if role == access.RoleCustomer {
 			want.Customer = "cust_01"
 		}
 		claims := authtest.Claims(now, object{"role": nil, "https://shop.example/roles": []string{role.String()}, "cognito:customer": "cust_01"})
@@ -453,7 +454,7 @@ func TestRolesOfPrincipals(t *testing.T) {
 		}
 	}
 	checkRejected(t, a, ed.Token(t, authtest.Claims(now, nil), nil), "a role in another claim", "no role")
-	anonymous := authtest.Claims(now, object{"role": nil, "https://shop.example/roles": commerce.RoleAnonymous.String()})
+	anonymous := authtest.Claims(now, object{"role": nil, "https://shop.example/roles": access.RoleAnonymous.String()})
 	checkRejected(t, a, ed.Token(t, anonymous, nil), "the role of callers without a token", "no role")
 }
 
@@ -589,19 +590,19 @@ func TestMintedTokens(t *testing.T) {
 		}
 		opts := options()
 		opts.JWKS = writeJWKS(t, jwks)
-		token, err := k.Mint(opts, "me", commerce.RoleCustomer, "cust_01", now, time.Minute)
+		token, err := k.Mint(opts, "me", access.RoleCustomer, "cust_01", now, time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
 		got := checkAccepted(t, newAuthenticator(t, opts), token, algorithm)
 		got.Principal.ID = ""
-		if want := (commerce.Principal{Name: "me", Role: commerce.RoleCustomer, Customer: "cust_01"}); got.Principal != want || !got.Expires.Equal(now.Add(2*time.Minute)) {
+		if want := (access.Principal{Name: "me", Role: access.RoleCustomer, Customer: "cust_01"}); got.Principal != want || !got.Expires.Equal(now.Add(2*time.Minute)) {
 			t.Errorf("%s: %+v, want %+v", algorithm, got, want)
 		}
 	}
 	opts := options()
 	opts.Secret = bytes.Repeat([]byte("k"), 32)
-	token, err := auth.NewSecretMintingKey(opts.Secret).Mint(opts, "me", commerce.RoleStaff, "", now, time.Minute)
+	token, err := auth.NewSecretMintingKey(opts.Secret).Mint(opts, "me", access.RoleStaff, "", now, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -665,7 +666,7 @@ func FuzzClaims(f *testing.F) {
 			return
 		}
 		p := identity.Principal
-		if err != nil || p.ID == "" || len(p.ID) > commerce.MaxIDLength || strings.Contains(p.ID, "#") || p.Name == "" || p.Role == 0 || (p.Role == commerce.RoleCustomer) != (p.Customer != "") || identity.Expires.Before(now) {
+		if err != nil || p.ID == "" || len(p.ID) > commerce.MaxIDLength || strings.Contains(p.ID, "#") || p.Name == "" || p.Role == 0 || (p.Role == access.RoleCustomer) != (p.Customer != "") || identity.Expires.Before(now) {
 			t.Errorf("%q: %+v, %v", payload, identity, err)
 		}
 	})

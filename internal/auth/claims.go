@@ -9,6 +9,7 @@ import (
 	"github.com/go-jose/go-jose/v4/json"
 	"github.com/go-jose/go-jose/v4/jwt"
 
+	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
@@ -36,10 +37,10 @@ func (a *Authenticator) parseClaims(payload []byte) (Identity, error) {
 		return Identity{}, newUnauthenticated("its role claim contains no role, or more than one")
 	}
 	identity := Identity{
-		Principal: commerce.Principal{Name: actorName(standard.Subject), Role: role},
+		Principal: access.Principal{Name: actorName(standard.Subject), Role: role},
 		Expires:   standard.Expiry.Time().Add(a.opts.Leeway),
 	}
-	if role == commerce.RoleCustomer {
+	if role == access.RoleCustomer {
 		var id string
 		if json.Unmarshal(all[a.opts.CustomerClaim], &id) != nil {
 			return Identity{}, newUnauthenticated("its customer claim is missing, or is not a string")
@@ -56,16 +57,16 @@ func (a *Authenticator) parseClaims(payload []byte) (Identity, error) {
 
 // roleFromClaim returns the role in a role claim, and ignores strings that are not roles. If the
 // claim contains no role or several different roles, roleFromClaim returns false.
-func roleFromClaim(claim json.RawMessage) (commerce.Role, bool) {
+func roleFromClaim(claim json.RawMessage) (access.Role, bool) {
 	var names []string
 	if name := ""; json.Unmarshal(claim, &name) == nil {
 		names = []string{name}
 	} else if json.Unmarshal(claim, &names) != nil {
 		return 0, false
 	}
-	var found commerce.Role
+	var found access.Role
 	for _, name := range names {
-		role, known := commerce.ParseRole(name)
+		role, known := access.ParseRole(name)
 		if known && found != 0 && role != found {
 			return 0, false
 		}
@@ -97,7 +98,7 @@ func actorName(subject string) string {
 	// An issuer can choose any subject of up to 255 characters. See
 	// https://openid.net/specs/openid-connect-core-1_0.html#IDToken.
 	invalid := func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '#' }
-	if len(subject) <= commerce.MaxIDLength && !strings.ContainsFunc(subject, invalid) && !strings.HasPrefix(subject, hashedNamePrefix) && subject != commerce.AnonymousAdmin().Name {
+	if len(subject) <= commerce.MaxIDLength && !strings.ContainsFunc(subject, invalid) && !strings.HasPrefix(subject, hashedNamePrefix) && subject != access.AnonymousAdmin().Name {
 		return subject
 	}
 	sum := sha256.Sum256([]byte(subject))

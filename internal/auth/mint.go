@@ -17,6 +17,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
 
+	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
@@ -111,7 +112,7 @@ func (k *MintingKey) PEM() ([]byte, error) {
 
 // Mint returns a signed token for an Authenticator with the given options. The token expires at now
 // plus ttl. If customer is empty, the token has no customer claim.
-func (k *MintingKey) Mint(opts Options, subject string, role commerce.Role, customer commerce.CustomerID, now time.Time, ttl time.Duration) (string, error) {
+func (k *MintingKey) Mint(opts Options, subject string, role access.Role, customer commerce.CustomerID, now time.Time, ttl time.Duration) (string, error) {
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: k.algorithm, Key: jose.JSONWebKey{Key: k.private, KeyID: k.keyID}}, (&jose.SignerOptions{}).WithType("JWT"))
 	if err != nil {
 		return "", fmt.Errorf("sign a token: %w", err)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/internal/auth"
 	"github.com/ordergraph/ordergraph/internal/config"
@@ -54,13 +55,13 @@ func tokenCommand(_ context.Context, args []string, env Environment) error {
 
 // printToken creates and prints a signed token.
 func printToken(r tokenOptions, env Environment) error {
-	role, ok := commerce.ParseRole(strings.ToUpper(r.role))
+	role, ok := access.ParseRole(strings.ToUpper(r.role))
 	switch {
 	case r.role == "" || !ok:
 		return usageError{fmt.Sprintf("token: -role is %q: use CUSTOMER, STAFF, ADMIN or SERVICE", r.role)}
-	case role == commerce.RoleCustomer && r.customer == "":
+	case role == access.RoleCustomer && r.customer == "":
 		return usageError{"token: -role CUSTOMER requires -customer ID"}
-	case role != commerce.RoleCustomer && r.customer != "":
+	case role != access.RoleCustomer && r.customer != "":
 		return usageError{"token: -customer requires -role CUSTOMER"}
 	case r.ttl < time.Second || r.ttl > maxTokenTTL:
 		return usageError{fmt.Sprintf("token: -ttl is %s: use 1s to %s", r.ttl, maxTokenTTL)}

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/net/publicsuffix"
 
+	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
@@ -76,7 +77,7 @@ type Config struct {
 	PoolSizes admission.Sizes
 	// ShareWeights maps a role to a factor. For a caller with this role, the factor multiplies the
 	// caller's share of each resource in PoolSizes. The default factor is 1.
-	ShareWeights map[commerce.Role]int
+	ShareWeights map[access.Role]int
 	// Introspection reports whether clients may query the schema with introspection.
 	Introspection bool
 	// GraphiQL reports whether the server serves GraphiQL.
@@ -214,11 +215,11 @@ func (r *settingsReader) sections() []setting.Section {
 // maxShareWeight is the maximum factor in ORDERGRAPH_SHARE_WEIGHTS.
 const maxShareWeight = 100
 
-func parseShareWeights(text string) (map[commerce.Role]int, bool) {
-	weights := map[commerce.Role]int{}
+func parseShareWeights(text string) (map[access.Role]int, bool) {
+	weights := map[access.Role]int{}
 	for part := range strings.SplitSeq(text, ",") {
 		name, number, _ := strings.Cut(strings.TrimSpace(part), "=")
-		role, ok := commerce.ParseRole(name)
+		role, ok := access.ParseRole(name)
 		weight, err := strconv.Atoi(number)
 		if !ok || err != nil || weight < 1 || weight > maxShareWeight || weights[role] != 0 {
 			return nil, false

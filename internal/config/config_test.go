@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/graph/document"
@@ -79,7 +80,7 @@ func TestEveryVariableIsRead(t *testing.T) {
 	want := config.Config{
 		Addr: ":0", AdminAddr: "127.0.0.1:9090", Store: config.DynamoDB, Table: dynamo.Options{Table: "orders", Shards: 64, Currency: "JPY", Reservations: setting.OrDefaults(commerce.ReservationLimits{})},
 		CursorKey: []byte("sixteen letters!"), Origins: []string{"https://a.example", "http://localhost:3000"}, Hosts: []string{"a.example", "B:8080"}, Proxies: httpheader.Proxies{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.0.2.1/32")}, LogLevel: slog.LevelDebug, LogFormat: telemetry.LogText, AccessLog: true, Traces: true,
-		Limits: setting.OrDefaults(document.Limits{}), Rates: rate.DefaultOptions(), ServerLimits: setting.OrDefaults(server.Limits{}), PoolSizes: admission.New(admission.Sizes{}).Sizes(), ShareWeights: map[commerce.Role]int{commerce.RoleAdmin: 2, commerce.RoleService: 8}, GCTuning: gctuning.Options{GOGC: "50", GOMEMLIMIT: "1GiB"},
+		Limits: setting.OrDefaults(document.Limits{}), Rates: rate.DefaultOptions(), ServerLimits: setting.OrDefaults(server.Limits{}), PoolSizes: admission.New(admission.Sizes{}).Sizes(), ShareWeights: map[access.Role]int{access.RoleAdmin: 2, access.RoleService: 8}, GCTuning: gctuning.Options{GOGC: "50", GOMEMLIMIT: "1GiB"},
 		Shutdown:  lifecycle.Shutdown{Delay: 10 * time.Second, DrainTime: 20 * time.Second},
 		Documents: "trusted.json", TrustedOnly: true, Prices: "prices.json", Auth: config.AuthJWT, Anonymous: true,
 		JWT: auth.Options{JWKS: "https://id.example/keys", Issuer: "https://id.example/", Audience: "shop", Leeway: 5 * time.Minute, RoleClaim: "https://shop.example/role", CustomerClaim: "cid"},

@@ -85,7 +85,7 @@ func run() (err error) {
 	writeApply(commerce)
 	store, model := loadPackage(storePackage), loadPackage(modelPackage)
 	cfg := mustValue(config.LoadConfigFromDefaultLocations())
-	derived := deriveSchema(cfg, store, commerce)
+	derived := deriveSchema(cfg, store, commerce, loadPackage(accessImport))
 	derived.bind(cfg)
 	log.SetOutput(io.Discard) // discard gqlgen's list of all fields with resolvers
 	check(api.Generate(cfg, api.AddPlugin(plugin{patterns, model, derived})))

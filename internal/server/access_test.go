@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/graph/errcode"
@@ -105,8 +106,8 @@ func (s *fixture) serveRoles(t *testing.T) string {
 	}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		query := r.URL.Query()
-		if role, ok := commerce.ParseRole(query.Get("role")); ok {
-			r = r.WithContext(graph.WithPrincipal(r.Context(), commerce.Principal{ID: query.Get("as") + "/" + query.Get("customer"), Name: query.Get("as"), Role: role, Customer: commerce.CustomerID(query.Get("customer"))}))
+		if role, ok := access.ParseRole(query.Get("role")); ok {
+			r = r.WithContext(graph.WithPrincipal(r.Context(), access.Principal{ID: query.Get("as") + "/" + query.Get("customer"), Name: query.Get("as"), Role: role, Customer: commerce.CustomerID(query.Get("customer"))}))
 		}
 		handler.ServeHTTP(w, r)
 	}))

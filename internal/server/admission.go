@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/auth"
@@ -16,7 +16,7 @@ import (
 // one Caller. Any other principal has its own Caller.
 func (h httpHandler) callerOf(identity auth.Identity) admission.Caller {
 	principal := identity.Principal
-	c := admission.Caller{Key: principal.ID, Weight: h.weights[principal.Role], Anonymous: principal.Role == commerce.RoleAnonymous}
+	c := admission.Caller{Key: principal.ID, Weight: h.weights[principal.Role], Anonymous: principal.Role == access.RoleAnonymous}
 	if principal.Customer != "" {
 		c.Key, c.Customer = "customer/"+string(principal.Customer), true
 	}

@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/auth"
@@ -14,13 +14,13 @@ import (
 
 // All tokens of a customer have the same caller. Other callers are identified by their subjects.
 func TestCallers(t *testing.T) {
-	h := httpHandler{weights: map[commerce.Role]int{commerce.RoleService: 8}}
+	h := httpHandler{weights: map[access.Role]int{access.RoleService: 8}}
 	for name, c := range map[string]struct {
-		who  commerce.Principal
+		who  access.Principal
 		want admission.Caller
 	}{
-		"a customer": {commerce.Principal{ID: "a", Role: commerce.RoleCustomer, Customer: "cust_01"}, admission.Caller{Key: "customer/cust_01", Customer: true}},
-		"a service":  {commerce.Principal{ID: "b", Role: commerce.RoleService}, admission.Caller{Key: "b", Weight: 8}},
+		"a customer": {access.Principal{ID: "a", Role: access.RoleCustomer, Customer: "cust_01"}, admission.Caller{Key: "customer/cust_01", Customer: true}},
+		"a service":  {access.Principal{ID: "b", Role: access.RoleService}, admission.Caller{Key: "b", Weight: 8}},
 		"an address": {anonymousPrincipal("203.0.113.7:1000"), admission.Caller{Key: "anonymous/203.0.113.7", Anonymous: true}},
 		"a network":  {anonymousPrincipal("[2001:db8::1]:1000"), admission.Caller{Key: "anonymous/2001:db8::/64", Anonymous: true}},
 	} {

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/internal/admission"
@@ -21,7 +21,7 @@ import (
 type authentication struct {
 	tokens *auth.Authenticator
 	// anonymous reports whether requests without a token are accepted. These requests have the role
-	// commerce.RoleAnonymous.
+	// access.RoleAnonymous.
 	anonymous bool
 	log       *slog.Logger
 }
@@ -67,7 +67,7 @@ func (h httpHandler) withIdentity(ctx context.Context, identity auth.Identity) c
 // function.
 func (a authentication) watchToken(ctx context.Context, end func()) (stop func()) {
 	identity, ok := ctx.Value(identityKey{}).(auth.Identity)
-	if !ok || identity.Principal.Role == commerce.RoleAnonymous {
+	if !ok || identity.Principal.Role == access.RoleAnonymous {
 		return func() {}
 	}
 	return a.tokens.Watch(identity, func(reason error) {

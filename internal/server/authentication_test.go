@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/check"
@@ -230,7 +231,7 @@ func TestMissingAndInvalidTokens(t *testing.T) {
 // A valid token is accepted with any spelling of the scheme. Public paths need no token.
 func TestValidTokens(t *testing.T) {
 	g := newAuthenticatedServer(t, sampleThrough(t, forward), server.Options{Origins: []string{origin}})
-	for _, role := range commerce.RolesAllowedInTokens() {
+	for _, role := range access.RolesAllowedInTokens() {
 		token := g.token(t, authtest.Object{"role": role.String(), "customer_id": "cust_01"})
 		for _, scheme := range []string{"Bearer ", "bearer ", "BEARER ", "Bearer   "} {
 			for _, w := range []*httptest.ResponseRecorder{

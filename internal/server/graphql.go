@@ -12,7 +12,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
-	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/internal/admission"
@@ -27,7 +27,7 @@ type httpHandler struct {
 	limits   Limits
 	pools    *admission.Controller
 	// weights maps a role to a factor that multiplies the pool shares of callers with this role.
-	weights        map[commerce.Role]int
+	weights        map[access.Role]int
 	shedding       *sheddingLog
 	authentication authentication
 	// compress is middleware that compresses the response for clients that accept gzip.

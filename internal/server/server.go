@@ -31,7 +31,7 @@ import (
 
 	"github.com/rs/cors"
 
-	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/dynamo/attempt"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/graph"
@@ -53,7 +53,7 @@ type Options struct {
 	// Auth verifies the tokens of requests. If Auth is nil, requests are not authenticated.
 	Auth *auth.Authenticator
 	// Anonymous reports whether requests without a token are accepted. These requests have the role
-	// commerce.RoleAnonymous. Anonymous has an effect only if Auth is set.
+	// access.RoleAnonymous. Anonymous has an effect only if Auth is set.
 	Anonymous bool
 	// Origins are the origins of the pages that may call the API from a browser (CORS).
 	Origins []string
@@ -72,7 +72,7 @@ type Options struct {
 	Admission *admission.Controller
 	// Weights maps a role to a factor. For callers with this role, the share of each pool is
 	// multiplied by the factor. For a role without an entry, the factor is 1.
-	Weights map[commerce.Role]int
+	Weights map[access.Role]int
 	// OnReadiness, if set, is called after each readiness check with its result.
 	OnReadiness func(ready bool)
 	// Shutdown contains the durations of the phases of a shutdown.

@@ -21,6 +21,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/derive"
@@ -102,7 +103,7 @@ func as(ctx context.Context, caller string) context.Context {
 	if caller == "" {
 		return ctx
 	}
-	return graph.WithPrincipal(ctx, commerce.Principal{ID: caller, Name: caller, Role: commerce.RoleAdmin})
+	return graph.WithPrincipal(ctx, access.Principal{ID: caller, Name: caller, Role: access.RoleAdmin})
 }
 
 // as returns the fixture as another caller.

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/graph/observe"
 )
 
@@ -83,7 +83,7 @@ func (o *Observer) Begin(ctx context.Context, requestID, transport, method, path
 }
 
 // SetPrincipal sets the authenticated principal of the request.
-func (r *Request) SetPrincipal(p commerce.Principal) {
+func (r *Request) SetPrincipal(p access.Principal) {
 	if r != nil {
 		r.entry.Principal, r.entry.Role = p.ID, p.Role.String()
 	}

@@ -1,4 +1,6 @@
-package commerce
+package access
+
+import "github.com/ordergraph/ordergraph/commerce"
 
 // Role determines the permissions of a principal. The zero value has no permissions.
 type Role int
@@ -59,7 +61,7 @@ type Principal struct {
 	Role Role
 	// Customer is the ID of the principal's own customer record. It is empty unless Role is
 	// RoleCustomer.
-	Customer CustomerID
+	Customer commerce.CustomerID
 }
 
 // AnonymousAdmin returns the principal that a server without authentication uses for all requests.

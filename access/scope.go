@@ -1,0 +1,53 @@
+package access
+
+import "github.com/ordergraph/ordergraph/commerce"
+
+// Scope is a set of customers. Its owner may access the records of these customers, and no records
+// of other customers. The zero value contains no customer.
+type Scope struct {
+	all      bool
+	customer commerce.CustomerID
+}
+
+// OnlyCustomer returns the scope that contains one customer. If id is empty, the scope contains all
+// customers.
+func OnlyCustomer(id commerce.CustomerID) Scope { return Scope{all: id == "", customer: id} }
+
+// IsEmpty reports whether the scope contains no customer.
+func (s Scope) IsEmpty() bool { return !s.all && s.customer == "" }
+
+// All reports whether the scope contains all customers.
+func (s Scope) All() bool { return s.all }
+
+// Customer returns the only customer in the scope. If the scope contains all customers or none, it
+// returns an empty ID.
+func (s Scope) Customer() commerce.CustomerID { return s.customer }
+
+// Includes reports whether the scope contains the customer who owns a record.
+func (s Scope) Includes(owner commerce.CustomerID) bool {
+	return s.all || s.customer != "" && s.customer == owner
+}
+
+// Viewer is the principal that reads records, with its policy. If the viewer may not read a record,
+// the server responds as if the record did not exist.
+type Viewer struct {
+	Principal Principal
+	Policy    Policy
+}
+
+// Records returns the customers whose records of an entity the viewer may read. owner is the
+// entity's Owner in the model. If it is 0, no customer owns the records, so all may be read.
+func (v Viewer) Records(owner Permission) Scope {
+	if owner == 0 {
+		return Scope{all: true}
+	}
+	return v.Policy.ScopeOf(v.Principal, owner)
+}
+
+// NoteOf returns the note of an event. If the viewer may not read the note, NoteOf returns "".
+func (v Viewer) NoteOf(e *commerce.Event) string {
+	if e.ChangesItems() || v.Records(PermissionReadNote).Includes(e.NoteCustomerID) {
+		return e.Note
+	}
+	return ""
+}
