@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"reflect"
 	"slices"
 	"sync"
 
@@ -92,27 +93,21 @@ func (t Transfers) lastEvents(ctx context.Context, dataset commerce.Dataset) ([]
 func (t Transfers) datasetRecords(dataset commerce.Dataset) ([]model.Record, error) {
 	b := t.table.KeyBuilder()
 	var records []model.Record
-	for _, e := range dataset.Employees {
-		records = append(records, model.EncodeWithEdges(b, &e)...)
-	}
-	for _, w := range dataset.Warehouses {
-		records = append(records, model.EncodeWithEdges(b, &w)...)
-	}
-	for _, p := range dataset.Products {
-		p.OrderCount = nil // loadTotals.write writes the count after all orders have been loaded
-		records = append(records, model.EncodeWithEdges(b, &p)...)
-	}
-	for _, l := range dataset.Levels {
-		records = append(records, model.EncodeWithEdges(b, &l)...)
-	}
-	for _, c := range dataset.Customers {
-		records = append(records, model.CustomerRecords(b, c)...)
-	}
-	for _, s := range dataset.Spending {
-		records = append(records, model.SpendingRecord(b, s))
-	}
-	for _, o := range dataset.Orders {
-		records = append(records, model.OrderRecords(b, o.Order, o.Lines, o.Events)...)
+	for _, values := range reflect.ValueOf(dataset).Fields() {
+		for i := range values.Len() {
+			switch v := values.Index(i).Addr().Interface().(type) {
+			case *commerce.Customer:
+				records = append(records, model.CustomerRecords(b, *v)...)
+			case *commerce.OrderWithItems:
+				records = append(records, model.OrderRecords(b, v.Order, v.Lines, v.Events)...)
+			case *commerce.Product:
+				p := *v
+				p.OrderCount = nil // loadTotals.write writes the count after all orders have been loaded
+				records = append(records, model.EncodeWithEdges(b, &p)...)
+			default:
+				records = append(records, model.EncodeWithEdges(b, v)...)
+			}
+		}
 	}
 	return records, b.Err
 }
