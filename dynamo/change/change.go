@@ -13,6 +13,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/attempt"
+	"github.com/ordergraph/ordergraph/dynamo/derive"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
@@ -250,19 +251,9 @@ func (c *change) knownMissing(k model.Keys) bool {
 	return known && r == nil
 }
 
-// counterCheckAttempts is the number of attempts that require unchanged counters in the edited
-// record. Later attempts accept changed counters.
+// counterCheckAttempts is the number of attempts that require unchanged derived numbers in the edited
+// record. Later attempts accept changed numbers, because frequent changes must not block an edit.
 const counterCheckAttempts = 3
-
-// withCheckedCounters returns the names of the attributes that must not change before the commit.
-// In the first attempts, it includes counters. The mutation then returns the counters' values at
-// the commit.
-func (c *change) withCheckedCounters(attributes []string, counters ...string) []string {
-	if c.attempt >= counterCheckAttempts {
-		return attributes // frequent changes of a counter must not block an edit
-	}
-	return append(attributes, counters...)
-}
 
 // oldKeyBuilder returns a builder for the keys of existing records. The builder's error does not
 // make the mutation fail. Other software may have written a value that is not valid in a key.
@@ -294,10 +285,17 @@ func (c *change) createWithCopies(v any) { c.createAll(model.EncodeWithEdges(&c.
 func (c *change) exists(k model.Keys) bool { return c.known[k] != nil }
 
 // updateWithEdges updates the record of a value and its edges (copies with other index keys).
-// current is the record in the table. b builds the new keys.
-func updateWithEdges(c *change, b *model.KeyBuilder, current model.Record, before, after any, when table.Condition) {
+// current is the record in the table. b builds the new keys. The attributes with the names in the
+// parameter unchanged must not change before the commit. In the first attempts, this also applies to
+// derived numbers in the record, so the mutation returns their values at the commit.
+func (c *change) updateWithEdges(b *model.KeyBuilder, current model.Record, before, after any, unchanged ...string) {
+	for _, sum := range derive.Sums() {
+		if sum.Target == model.EntityOfValue(after) && c.attempt < counterCheckAttempts {
+			unchanged = append(unchanged, sum.Attributes...)
+		}
+	}
 	oldRecords, newRecords := model.EncodeWithEdges(c.oldKeyBuilder(), before), model.EncodeWithEdges(b, after)
-	c.update(oldRecords[0], newRecords[0], when)
+	c.update(oldRecords[0], newRecords[0], table.AttributesUnchanged(current, unchanged...))
 	c.updateEdges(current, oldRecords, newRecords)
 }
 

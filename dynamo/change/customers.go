@@ -78,7 +78,7 @@ func (c *change) updateCustomer(current model.Record, before, after *commerce.Cu
 		return false
 	}
 	after.Version, after.UpdatedAt = before.Version+1, c.table.TimeAfter(before.UpdatedAt)
-	updateWithEdges(c, &c.KeyBuilder, current, before, after, table.AttributesUnchanged(current, c.withCheckedCounters([]string{model.AttrVersion, "updatedAt", "accountRepId"}, model.AttrOrderCount)...))
+	c.updateWithEdges(&c.KeyBuilder, current, before, after, model.AttrVersion, "updatedAt", "accountRepId")
 	return true
 }
 

@@ -67,7 +67,7 @@ func (m Mutations) UpdateEmployee(ctx context.Context, caller Caller, cmd commer
 			return before, nil
 		}
 		after.Version++
-		updateWithEdges(c, &c.KeyBuilder, current, before, &after, table.AttributesUnchanged(current, model.AttrVersion))
+		c.updateWithEdges(&c.KeyBuilder, current, before, &after, model.AttrVersion)
 		if after.WarehouseID != before.WarehouseID {
 			if unknown := c.requireWarehouse(after.WarehouseID); unknown != nil {
 				return nil, *unknown

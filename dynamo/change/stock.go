@@ -52,7 +52,7 @@ func (m Mutations) UpdateProduct(ctx context.Context, caller Caller, cmd commerc
 		if after.Category == "" {
 			b = c.oldKeyBuilder() // other software may write products without a category, so ignore the error of this key
 		}
-		updateWithEdges(c, b, current, before, &after, table.AttributesUnchanged(current, c.withCheckedCounters([]string{model.AttrVersion}, model.AttrTotalInventory, model.AttrAvailable, model.AttrOrderCount)...))
+		c.updateWithEdges(b, current, before, &after, model.AttrVersion)
 		return &after, c.addDerivedFrom(ctx, before, &after)
 	})
 }
@@ -190,7 +190,7 @@ func (c *change) setInventoryLevel(ctx context.Context, before levelWithProduct,
 	after.Quantity, after.Version = quantity, before.Version+1
 	b := &c.KeyBuilder
 	if before.record != nil {
-		updateWithEdges(c, b, before.record, &before.InventoryLevel, &after, table.AttributesUnchanged(before.record, model.AttrVersion, model.AttrQuantity))
+		c.updateWithEdges(b, before.record, &before.InventoryLevel, &after, model.AttrVersion, model.AttrQuantity)
 	} else {
 		c.createWithCopies(&after)
 		c.addConditionCheck(model.WarehouseByID.Key(b, before.WarehouseID), table.RecordExists)

@@ -104,7 +104,7 @@ func (s *shop) mutation() func(context.Context, *dynamo.Store) error {
 	if other := s.sku(); other != sku {
 		placed.Lines = append(placed.Lines, commerce.OrderLine{SKU: other, Quantity: 1})
 	}
-	category := s.category()
+	category, email := s.category(), rapid.SampledFrom([]string{"a@example.com", "b@example.com", "ann@example.com"}).Draw(s.rt, "email")
 	return rapid.SampledFrom([]func(context.Context, *dynamo.Store) error{
 		func(ctx context.Context, store *dynamo.Store) error {
 			o, err := store.PlaceOrder(ctx, staff, placed)
@@ -142,6 +142,14 @@ func (s *shop) mutation() func(context.Context, *dynamo.Store) error {
 		},
 		func(ctx context.Context, store *dynamo.Store) error {
 			_, err := store.CreateProduct(ctx, staff, commerce.Product{SKU: sku + "x", Name: "New", Category: category, UnitPrice: storetest.USD("0")})
+			return err
+		},
+		func(ctx context.Context, store *dynamo.Store) error {
+			_, err := store.CreateCustomer(ctx, staff, commerce.Customer{Name: "New", Email: email, AccountRepID: "e1"})
+			return err
+		},
+		func(ctx context.Context, store *dynamo.Store) error {
+			_, err := store.UpdateCustomer(ctx, staff, commerce.CustomerChange{ID: placed.CustomerID, Email: &email})
 			return err
 		},
 		func(ctx context.Context, store *dynamo.Store) error {
