@@ -119,19 +119,19 @@ func SumRepOrderCounts(parts []*RepOrderCount) (sum int, complete bool) {
 // GroupStatusesByLifecycle divides statuses into groups, in lifecycle order. If an order can change
 // from status A to status B, directly or through other statuses, B is in a later group than A.
 func GroupStatusesByLifecycle(statuses []Status) [][]Status {
-	var levels [][]Status
+	var groups [][]Status
 	for len(statuses) > 0 {
-		var level, later []Status
+		var group, later []Status
 		for _, s := range statuses {
 			if slices.ContainsFunc(statuses, func(from Status) bool { return from.canReach(s) }) {
 				later = append(later, s)
 			} else {
-				level = append(level, s)
+				group = append(group, s)
 			}
 		}
-		levels, statuses = append(levels, level), later
+		groups, statuses = append(groups, group), later
 	}
-	return levels
+	return groups
 }
 
 // canReach reports whether an order can change from s to other, directly or through other statuses.

@@ -62,8 +62,8 @@ func (b CostBounds) ListBound(p model.AccessPattern, page PageRequest, statuses 
 	most := maxMergeCost(shards, page)
 	if len(statuses) > 0 {
 		most = mergeCost{}
-		for _, level := range commerce.GroupStatusesByLifecycle(statuses) {
-			most = most.plus(maxMergeCost(len(level)*shards, page))
+		for _, group := range commerce.GroupStatusesByLifecycle(statuses) {
+			most = most.plus(maxMergeCost(len(group)*shards, page))
 		}
 	}
 	if p.MaxLength > 0 {

@@ -153,7 +153,7 @@ func TestPagingFindsOrdersThatChangeStatus(t *testing.T) {
 				rt.Fatal(err)
 			}
 			var most mergeCost
-			for _, partitions := range l.levels {
+			for _, partitions := range l.groups {
 				most = most.plus(maxMergeCost(len(partitions), page))
 			}
 			if m.rounds > most.rounds || m.rows > most.rows || m.queries > most.requests && !m.truncate {

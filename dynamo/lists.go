@@ -169,9 +169,9 @@ func (s *Store) newListQuery(p *model.AccessPattern, r ListRequest) (listQuery, 
 		return listQuery{}, err
 	}
 	if p.Operation == model.QueryPerShard {
-		l.levels = [][]string{s.appendShards(nil, key)}
+		l.groups = [][]string{s.appendShards(nil, key)}
 	} else {
-		l.levels = [][]string{{key}}
+		l.groups = [][]string{{key}}
 	}
 	return l, nil
 }
@@ -179,16 +179,16 @@ func (s *Store) newListQuery(p *model.AccessPattern, r ListRequest) (listQuery, 
 // addStatusPartitions adds the partitions of the orders with the given statuses. Earlier statuses
 // are read first, so that an order whose status changes during the read is not missed.
 func (s *Store) addStatusPartitions(l *listQuery, statuses StatusSet) error {
-	for _, level := range commerce.GroupStatusesByLifecycle(statuses.statuses()) {
+	for _, group := range commerce.GroupStatusesByLifecycle(statuses.statuses()) {
 		var partitions []string
-		for _, status := range level {
+		for _, status := range group {
 			key, err := l.pattern.PK.Build(status.String())
 			if err != nil {
 				return err
 			}
 			partitions = s.appendShards(partitions, key)
 		}
-		l.levels = append(l.levels, partitions)
+		l.groups = append(l.groups, partitions)
 	}
 	return nil
 }

@@ -13,9 +13,9 @@ import (
 // list.
 type listQuery struct {
 	pattern *model.AccessPattern
-	// levels are groups of partition keys. The partitions of one level are read concurrently, and the
-	// levels one after another. A status change can move an order only to a later level.
-	levels [][]string
+	// groups contains partition keys. The partitions of one group are read concurrently, and the groups
+	// one after another. A status change can move an order only to a later group.
+	groups [][]string
 	// prefix is the common beginning of all sort keys of the list. bounds limits the rest of these
 	// sort keys, after the prefix.
 	prefix string
@@ -54,22 +54,22 @@ func (s *Store) readRows(ctx context.Context, l listQuery) ([]row, error) {
 	return l.read(func(readers []*partitionReader) error { return s.readRound(ctx, l, readers) })
 }
 
-// read reads the levels of the list one after another. It reads each level only once. This misses
-// no order, because a status change moves an order only to a later level.
+// read reads the groups of the list one after another. It reads each group only once. This misses
+// no order, because a status change moves an order only to a later group.
 func (l listQuery) read(readRound func([]*partitionReader) error) ([]row, error) {
 	var rows []row
-	for _, partitions := range l.levels {
+	for _, partitions := range l.groups {
 		var err error
-		if rows, err = l.readLevel(rows, partitions, readRound); err != nil {
+		if rows, err = l.readGroup(rows, partitions, readRound); err != nil {
 			return nil, err
 		}
 	}
 	return rows, nil
 }
 
-// readLevel reads one level (a group of partitions), and merges its rows with found. The parameter
-// found contains the rows of earlier levels. readLevel reads in rounds. Each round reads several
-// partitions concurrently:
+// readGroup reads one group of partitions, and merges its rows with found. The parameter found
+// contains the rows of earlier groups. readGroup reads in rounds. Each round reads several partitions
+// concurrently:
 //
 //   - The first round reads from each partition about 1.5 times an equal share of the page.
 //   - After a round, rows move to the page in the order of their positions. This stops when a
@@ -77,7 +77,7 @@ func (l listQuery) read(readRound func([]*partitionReader) error) ([]row, error)
 //   - The next round reads only partitions whose unread rows may belong on the page.
 //
 // maxMergeCost calculates the maximum number of rounds and requests.
-func (l listQuery) readLevel(found []row, partitions []string, readRound func([]*partitionReader) error) ([]row, error) {
+func (l listQuery) readGroup(found []row, partitions []string, readRound func([]*partitionReader) error) ([]row, error) {
 	want, page, forward := l.page.fetchLimit(), l.page, l.forward()
 	// If the page is already full, read only rows that precede the last row of found.
 	if len(found) == want {
@@ -110,7 +110,7 @@ func (l listQuery) readLevel(found []row, partitions []string, readRound func([]
 
 // planRound sets the field need of each partition to the number of rows to read next. If there is
 // nothing to read, planRound returns false. The parameter left is the number of rows that the page
-// still needs. The parameter earlier contains the buffered rows of earlier levels.
+// still needs. The parameter earlier contains the buffered rows of earlier groups.
 func planRound(readers []*partitionReader, earlier []row, left, limit int, forward bool) bool {
 	if len(readers) == 1 {
 		readers[0].need = left

@@ -49,8 +49,8 @@ func entityKeysTable() string {
 //
 //	category: category! S≤200, productCount N, version N
 //
-// Entities with the same attributes share a line. The list omits edges (copies with other index
-// keys), the key attributes and the attribute "entity".
+// Entities with the same attributes share a line. The list omits edges, the key attributes and the
+// attribute "entity".
 func attributeList() string {
 	var lines, records []string
 	add := func(record string, attributes []model.Attribute) {

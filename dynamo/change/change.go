@@ -267,7 +267,7 @@ func (c *change) addWrite(k model.Keys, units float64, action types.TransactWrit
 func (c *change) create(r model.Record) { c.put(r, table.RecordNotExists) }
 
 // createAll creates records. If one of them already exists, the transaction fails. Exception: an
-// existing edge (a copy with other index keys) belongs to a lost record, so createAll overwrites it.
+// existing edge belongs to a lost record, so createAll overwrites it.
 func (c *change) createAll(records []model.Record) {
 	for _, r := range records {
 		if e := model.EntityOf(model.KeyOf(r)); e != nil && e.IsEdge() {
@@ -284,10 +284,10 @@ func (c *change) createWithCopies(v any) { c.createAll(model.EncodeWithEdges(&c.
 // exists reports whether c.known contains the record with the given key.
 func (c *change) exists(k model.Keys) bool { return c.known[k] != nil }
 
-// updateWithEdges updates the record of a value and its edges (copies with other index keys).
-// current is the record in the table. b builds the new keys. The attributes with the names in the
-// parameter unchanged must not change before the commit. In the first attempts, this also applies to
-// derived numbers in the record, so the mutation returns their values at the commit.
+// updateWithEdges updates the record of a value and its edges. current is the record in the table.
+// b builds the new keys. The attributes with the names in the parameter unchanged must not change
+// before the commit. In the first attempts, this also applies to derived numbers in the record, so
+// the mutation returns their values at the commit.
 func (c *change) updateWithEdges(b *model.KeyBuilder, current model.Record, before, after any, unchanged ...string) {
 	for _, sum := range derive.Sums() {
 		if sum.Target == model.EntityOfValue(after) && c.attempt < counterCheckAttempts {
@@ -299,9 +299,8 @@ func (c *change) updateWithEdges(b *model.KeyBuilder, current model.Record, befo
 	c.updateEdges(current, oldRecords, newRecords)
 }
 
-// updateEdges writes the edges (copies with other index keys) of a changed record. current is the
-// record in the table. oldRecords contains the record and its edges before the change, newRecords
-// after the change.
+// updateEdges writes the edges of a changed record. current is the record in the table. oldRecords
+// contains the record and its edges before the change, newRecords after the change.
 func (c *change) updateEdges(current model.Record, oldRecords, newRecords []model.Record) {
 	kept := c.unchangedAttributes(current, oldRecords[0], newRecords[0])
 	for _, edge := range newRecords[1:] {
@@ -415,8 +414,8 @@ func (c *change) adjustCounters(ctx context.Context, all ...counterAdjustment) e
 	if c.Err != nil {
 		return nil // mutate returns c.Err later
 	}
-	// listed contains the records whose edges (copies with other index keys) contain an adjusted
-	// number. Only these records are read.
+	// listed contains the records whose edges contain an adjusted number. Only these records are
+	// read.
 	var listed []model.Keys
 	for i, a := range all {
 		if all[i].key = a.key.Primary(); len(model.EntityOf(a.key).EdgesCopying(maps.Keys(a.deltas))) > 0 {
@@ -455,7 +454,7 @@ func (c *change) adjustCounters(ctx context.Context, all ...counterAdjustment) e
 }
 
 // decodeWithEdges decodes a record and encodes it again. It returns the encoded record and its
-// edges (copies with other index keys).
+// edges.
 //
 // Errors: model.ErrCorrupt.
 func (c *change) decodeWithEdges(r model.Record) ([]model.Record, error) {

@@ -70,9 +70,8 @@ func (c *change) readCustomer(ctx context.Context, id commerce.CustomerID, field
 	return readRecordToChange(ctx, c, c.table.DecodeCustomer, "customer", id, field, expected, append([]model.Keys{k}, more...)...)
 }
 
-// updateCustomer updates a customer's record and its edges (copies with other index keys). current
-// is the record in the table. If before and after have the same attributes, updateCustomer writes
-// nothing and returns false.
+// updateCustomer updates a customer's record and its edges. current is the record in the table. If
+// before and after have the same attributes, updateCustomer writes nothing and returns false.
 func (c *change) updateCustomer(current model.Record, before, after *commerce.Customer) bool {
 	if model.EqualRecords(model.EncodeAttributes(before), model.EncodeAttributes(after)) {
 		return false

@@ -115,12 +115,12 @@ func (r *streamReader) read(ctx context.Context, missed error) (began bool, err 
 	ctx, cancel := context.WithCancel(ctx)
 	defer r.group.Wait()
 	defer cancel()
-	listed, err := r.listShards(ctx)
+	descriptions, err := r.listShards(ctx)
 	if err != nil {
 		return false, err
 	}
 	var open []*shardReader
-	for _, description := range listed {
+	for _, description := range descriptions {
 		sh := r.addShard(description)
 		// A shard that has already ended receives no more changes, so do not read it.
 		sh.started, sh.finished = true, description.SequenceNumberRange != nil && description.SequenceNumberRange.EndingSequenceNumber != nil
@@ -210,12 +210,12 @@ func (r *streamReader) hasChild(parent *shard) bool {
 //
 // Errors: errStreamGone if the stream was deleted or disabled, and the errors of table.WrapError.
 func (r *streamReader) refreshShards(ctx context.Context) (found bool, err error) {
-	listed, err := r.listShards(ctx)
+	descriptions, err := r.listShards(ctx)
 	if err != nil {
 		return false, err
 	}
-	exists := make(map[string]bool, len(listed))
-	for _, description := range listed {
+	exists := make(map[string]bool, len(descriptions))
+	for _, description := range descriptions {
 		id := aws.ToString(description.ShardId)
 		if exists[id] = true; r.shards[id] == nil {
 			r.addShard(description)

@@ -7,7 +7,7 @@ import (
 )
 
 // CustomerRecords returns the customer's own record, the email claim (which reserves the email
-// address), and the edges (copies with other index keys), in this order.
+// address), and the edges, in this order.
 func CustomerRecords(b *KeyBuilder, c commerce.Customer) []Record {
 	email, err := commerce.EmailKey(c.Email)
 	if err != nil && b.Err == nil {
@@ -60,7 +60,7 @@ func DecodeDeletedCustomer(r Reader) (*commerce.DeletedCustomer, error) {
 	return c, a.Err()
 }
 
-// DecodeCustomer decodes a customer's record or one of its edges (copies with other index keys).
+// DecodeCustomer decodes a customer's record or one of its edges.
 //
 // Errors: ErrCorrupt.
 func (codec *Codec) DecodeCustomer(r Reader) (*commerce.Customer, error) {

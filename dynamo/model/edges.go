@@ -6,11 +6,10 @@ import (
 	"slices"
 )
 
-// Edges returns all edges of an entity. An edge is a copy of a record with other index keys.
+// Edges returns all edges of an entity.
 func (e *Entity) Edges() []*Entity { return edges[e.Name] }
 
-// EdgesCopying returns the edges (copies with other index keys) that contain at least one of the
-// named attributes.
+// EdgesCopying returns the edges that contain at least one of the named attributes.
 func (e *Entity) EdgesCopying(names iter.Seq[string]) []*Entity {
 	var found []*Entity
 	for _, edge := range e.Edges() {
@@ -77,8 +76,7 @@ func (e *Entity) KeyFromValues(values map[string]string) Keys {
 }
 
 // IndexAttributes returns the attributes in the index keys of e that are not in its primary key. If
-// e is an edge (a copy with other index keys), a record that lacks one of these attributes has no
-// such copy.
+// e is an edge, a record that lacks one of these attributes has no such copy.
 func (e *Entity) IndexAttributes() []string {
 	var names []string
 	for _, name := range slices.Concat(e.IndexPK.Placeholders(), e.IndexSK.Placeholders()) {
@@ -116,9 +114,9 @@ func (b *KeyBuilder) encodeWithCopies(e *Entity, attributes Record) []Record {
 	return records
 }
 
-// withEdges adds the writes of an entity's edges (copies with other index keys) to a write pattern.
-// The parameter numbers contains the names of the attributes that the mutation changes. If numbers
-// is empty, the mutation may change all attributes.
+// withEdges adds the writes of an entity's edges to a write pattern. The parameter numbers contains
+// the names of the attributes that the mutation changes. If numbers is empty, the mutation may
+// change all attributes.
 func (p WritePattern) withEdges(entity *Entity, numbers ...string) WritePattern {
 	sameEntity := func(e Entity) bool { return e.Name == entity.Name }
 	written := entity.Edges()

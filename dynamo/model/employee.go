@@ -14,7 +14,7 @@ func employeeAttributes(a *attributeVisitor, e *commerce.Employee) {
 	a.version(&e.Version)
 }
 
-// DecodeEmployee decodes an employee's record or one of its edges (copies with other index keys).
+// DecodeEmployee decodes an employee's record or one of its edges.
 //
 // Errors: ErrCorrupt.
 func DecodeEmployee(r Reader) (*commerce.Employee, error) {

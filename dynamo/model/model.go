@@ -207,8 +207,8 @@ var (
 		PK: "CUSTOMER#{customerId}", SK: "LAST_EVENT", Owner: access.PermissionReadOrder, Kind: Latest, Of: &EntityOrderEvent, codec: codecFor[lastEvent](lastEventAttributes)}
 	EntityProduct = Entity{Name: "product", Description: "product",
 		PK: "PRODUCT#{sku}", SK: "#METADATA", IndexPK: "CATEGORY#{category}", IndexSK: "PRODUCT#{sku}", codec: codecFor[commerce.Product](productAttributes)}
-	// The sort keys of a product's edges (copies with other index keys) come after its inventory
-	// levels. So one Query reads the product and its levels without the edges.
+	// The sort keys of a product's edges come after its inventory levels. So one Query reads the
+	// product and its levels without the edges.
 	EntityProductName = Entity{Name: "productName", Description: "product's name (edge)",
 		PK: "PRODUCT#{sku}", SK: "WITH_NAME", IndexPK: "PRODUCT_NAMES", IndexSK: "{foldedName}#{sku}", Sharded: true, Kind: Copy, Of: &EntityProduct, Omitted: stockAttributes}
 	EntityProductCategoryName = Entity{Name: "productCategoryName", Description: "product's name in its category (edge)",

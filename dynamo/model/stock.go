@@ -19,16 +19,15 @@ func productAttributes(a *attributeVisitor, p *commerce.Product) {
 	}
 	a.optionalCounter(AttrOrderCount, &p.OrderCount, nil)
 	a.version(&p.Version)
-	// Edges (copies with other index keys) omit the stock numbers, so a product decoded from an edge
-	// is partial. A product's own record is never partial, even if other software omitted these
-	// numbers.
+	// Edges omit the stock numbers, so a product decoded from an edge is partial. A product's own
+	// record is never partial, even if other software omitted these numbers.
 	if a.mode == modeReading {
 		p.Partial = !a.Has(AttrTotalInventory) && a.Text(AttrSK) != string(metadataSK)
 		p.Malformed = a.Problem != ""
 	}
 }
 
-// DecodeProduct decodes a product's record or one of its edges (copies with other index keys).
+// DecodeProduct decodes a product's record or one of its edges.
 //
 // Errors: ErrCorrupt.
 func (codec *Codec) DecodeProduct(r Reader) (*commerce.Product, error) {

@@ -39,7 +39,7 @@ type readResult struct {
 	unprocessed []model.Keys
 }
 
-// responseParser parses the usual forms of DynamoDB's JSON responses. Each method parses the JSON
+// responseParser parses the common forms of DynamoDB's JSON responses. Each method parses the JSON
 // at pos and advances pos. If a method returns false, the AWS SDK parses the response instead.
 type responseParser struct {
 	doc *model.Document

@@ -123,9 +123,8 @@ type recordOrigin struct {
 	lookup int
 	// single is true if there is at most one record.
 	single bool
-	// partial is true if some attributes may be missing from the records, because the records are
-	// copies from a list.
-	partial bool
+	// fromEdge is true if the records may be edges, which omit some attributes.
+	fromEdge bool
 }
 
 const noPattern = -1
@@ -178,8 +177,8 @@ func (b *calculator) addFields(c *cost, set *operation.SelectionSet, from record
 			b.addBatch(c, set.Type, f, alternatives, size)
 			continue
 		}
-		if own := b.lookupPattern(set.Type, alternatives[0]); len(f.Selections) == 0 && slices.Equal(alternatives[0], []int{own}) && (!from.partial || shared[own]) {
-			continue // the record contains the field, or one lookup adds all fields that a partial copy lacks
+		if own := b.lookupPattern(set.Type, alternatives[0]); len(f.Selections) == 0 && slices.Equal(alternatives[0], []int{own}) && (!from.fromEdge || shared[own]) {
+			continue // the record contains the field, or one lookup adds all fields that an edge lacks
 		}
 		b.addField(c, set.Type, f, alternatives, set.Fields, from, shared)
 	}
@@ -226,7 +225,7 @@ func (b *calculator) addField(c *cost, typ *ast.Definition, f *operation.Field, 
 	switch {
 	case operation.ReturnsPage(f.Field):
 		for _, set := range f.Records {
-			part := b.selectionCost(set, recordOrigin{lookup: noPattern, partial: b.hasPartialEdges(alternatives)})
+			part := b.selectionCost(set, recordOrigin{lookup: noPattern, fromEdge: b.readsEdges(alternatives)})
 			child.addChildren(part, 1, 1)
 			child.keyChain, child.recordChain = max(child.keyChain, part.keyChain), max(child.recordChain, part.recordChain)
 		}
@@ -284,9 +283,8 @@ func (b *calculator) addReads(c *cost, typ *ast.Definition, f *operation.Field, 
 	return rounds
 }
 
-// hasPartialEdges reports whether the records of a list may be copies with fewer attributes than
-// the original records.
-func (b *calculator) hasPartialEdges(alternatives [][]int) bool {
+// readsEdges reports whether the records of a list may be edges that omit some attributes.
+func (b *calculator) readsEdges(alternatives [][]int) bool {
 	return slices.ContainsFunc(slices.Concat(alternatives...), func(pattern int) bool {
 		return slices.ContainsFunc(b.patterns[pattern].Entities(), func(e *model.Entity) bool { return len(e.Omitted) > 0 })
 	})

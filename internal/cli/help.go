@@ -87,7 +87,7 @@ func printCommandHelp(w io.Writer, set *flag.FlagSet) {
 	}
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	set.VisitAll(func(f *flag.Flag) {
-		if s, ok := f.Value.(*settingFlag); !ok || s.listed {
+		if s, ok := f.Value.(*settingFlag); !ok || s.inHelp {
 			fmt.Fprintf(tab, "  -%s\t%s\n", f.Name, f.Usage)
 		}
 	})

@@ -25,8 +25,8 @@ type settingFlag struct {
 	env *Environment
 	// variable is the name of the environment variable that sets the same setting.
 	variable string
-	// listed reports whether the help of the command lists the flag.
-	listed bool
+	// inHelp reports whether the help of the command lists the flag.
+	inHelp bool
 }
 
 // Set implements flag.Value.
@@ -63,13 +63,13 @@ func defineStoreFlags(set *flag.FlagSet, env *Environment) {
 	}
 }
 
-// defineSettingFlag defines the flag of one setting. If listed contains the name of the setting,
+// defineSettingFlag defines the flag of one setting. If inHelp contains the name of the setting,
 // the help of the command shows the flag.
-func defineSettingFlag(set *flag.FlagSet, env *Environment, s setting.Setting, listed ...string) {
+func defineSettingFlag(set *flag.FlagSet, env *Environment, s setting.Setting, inHelp ...string) {
 	if name := s.Flag(); name != "" {
 		variables := s.Variables()
 		variable := variables[len(variables)-1] // the flag of a secret has the same meaning as its _FILE variable
-		set.Var(&settingFlag{env, variable, slices.Contains(listed, s.Name)}, name, fmt.Sprintf("%s (%s)", s.PlainMeaning(), variable))
+		set.Var(&settingFlag{env, variable, slices.Contains(inHelp, s.Name)}, name, fmt.Sprintf("%s (%s)", s.PlainMeaning(), variable))
 	}
 }
 

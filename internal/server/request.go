@@ -92,8 +92,7 @@ func (h httpHandler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *
 	var body []byte
 	var err error
 	if r.ContentLength >= 0 && expected <= maxUncountedBody {
-		// The usual case: the body is short and its length is known, so one buffer of this length is
-		// enough.
+		// Most bodies are short and declare their length, so one buffer of this length is enough.
 		body = make([]byte, expected)
 		expected, err = io.ReadFull(r.Body, body)
 		body = body[:expected]

@@ -223,7 +223,7 @@ const (
 	timeBytes = 3
 )
 
-// newKey returns a key with space for the hash. The capacity is sufficient for usual keys.
+// newKey returns a key with space for the hash. The capacity is sufficient for most keys.
 func newKey() []byte { return make([]byte, partitionBytes, 6*partitionBytes) }
 
 // hashPartition hashes an encoded partition key. b contains the space that newKey reserves for the
