@@ -55,9 +55,7 @@ func deletedCustomerAttributes(a *attributeVisitor, c *commerce.DeletedCustomer)
 //
 // Errors: ErrCorrupt.
 func DecodeDeletedCustomer(r Reader) (*commerce.DeletedCustomer, error) {
-	a, c := attributeVisitor{Reader: r}, &commerce.DeletedCustomer{}
-	deletedCustomerAttributes(&a, c)
-	return c, a.Err()
+	return codecFor[commerce.DeletedCustomer](deletedCustomerAttributes).read(&Codec{}, r)
 }
 
 // DecodeCustomer decodes a customer's record or one of its edges.

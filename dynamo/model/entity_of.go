@@ -36,29 +36,22 @@ func OwnerOf(partition string) (commerce.CustomerID, bool) {
 var allEntities = Entities()
 
 // entityOfIndexKeys returns the entity whose index key templates match the given keys. If no entity
-// matches or one of the keys is empty, it returns false.
-func entityOfIndexKeys(indexPK, indexSK string) (*Entity, bool) {
-	if indexPK == "" || indexSK == "" {
-		return nil, false
-	}
+// matches or one of the keys is empty, it returns nil.
+func entityOfIndexKeys(indexPK, indexSK string) *Entity {
 	for _, e := range allEntities {
-		if e.IndexPK == "" || !strings.HasPrefix(indexSK, e.IndexSK.Prefix()) {
+		if e.IndexPK == "" || indexSK == "" || !strings.HasPrefix(indexSK, e.IndexSK.Prefix()) {
 			continue
 		}
-		if _, ok := e.IndexPK.Values(indexPK); ok {
-			return e, true
-		}
+		matches := e.IndexPK.Matches(indexPK)
 		for shard := 0; e.Sharded && shard < MaxShards; shard++ {
 			bare, ok := strings.CutSuffix(indexPK, ShardSuffix(shard, MaxShards))
-			if !ok {
-				continue
-			}
-			if _, ok := e.IndexPK.Values(bare); ok {
-				return e, true
-			}
+			matches = matches || ok && e.IndexPK.Matches(bare)
+		}
+		if matches {
+			return e
 		}
 	}
-	return nil, false
+	return nil
 }
 
 // WithIndexKeys replaces the index keys of an imported record. The record may come from a table
@@ -71,7 +64,7 @@ func (codec *Codec) WithIndexKeys(r Record) (Record, error) {
 	reader, key := Reader{Record: r}, KeyOf(r)
 	e := EntityOf(key)
 	if e == nil {
-		if e, ok := entityOfIndexKeys(reader.Text(AttrIndexPK), reader.Text(AttrIndexSK)); ok {
+		if e := entityOfIndexKeys(reader.Text(AttrIndexPK), reader.Text(AttrIndexSK)); e != nil {
 			return nil, fmt.Errorf("the primary key of record %s matches no entity, but its index keys match the entity %s", r.KeyText(), e.Name)
 		}
 		return r, nil
