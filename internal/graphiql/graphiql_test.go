@@ -326,3 +326,15 @@ func TestUnusableBundles(t *testing.T) {
 		}
 	}
 }
+
+// A client can continue an interrupted download of a file.
+func TestRange(t *testing.T) {
+	h := newTestHandler(t)
+	for _, encoding := range []string{"identity", "gzip"} {
+		whole := readAll(t, request(h, "GET", "/", "Accept-Encoding", encoding).Body)
+		res := request(h, "GET", "/", "Accept-Encoding", encoding, "Range", "bytes=10-19")
+		if body := readAll(t, res.Body); res.StatusCode != http.StatusPartialContent || !bytes.Equal(body, whole[10:20]) || res.Header.Get("Content-Length") != "10" {
+			t.Errorf("%s: status %d, %d bytes, Content-Length %s", encoding, res.StatusCode, len(body), res.Header.Get("Content-Length"))
+		}
+	}
+}
