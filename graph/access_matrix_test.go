@@ -134,7 +134,7 @@ var documentsByType = map[string][]string{
 		`subscription{orderUpdated(id:"$O"){order{customer{%s}}}}`,
 	},
 	"Order": {
-		`{order(id:"$O"){%s}}`, `{ordersById(ids:["$O"]){%s}}`, `{customer(id:"$C"){order(id:"$O"){%s}}}`, `{customer(id:"$C"){orders{nodes{%s}}}}`, `{customer(id:"$C"){orders{edges{node{%s}}}}}`,
+		`{order(id:"$O"){%s}}`, `{ordersById(ids:["$O"]){%s}}`, `{customer(id:"$C"){order(id:"$O"){%s}}}`, `{customer(id:"$C"){orders{nodes{%s}}}}`, `{customer(id:"$C"){orders{edges{node{%s}}}}}`, `{customer(id:"$C"){orders(placed:{from:"2020-01-01T00:00:00Z"}){nodes{%s}}}}`,
 		`{orderItem(orderId:"$O",productId:"$P"){order{%s}}}`, `{order(id:"$O"){items{nodes{order{%s}}}}}`, `{orders(first:2){nodes{%s}}}`,
 		`{ordersByStatus(status:PENDING){nodes{%s}}}`, `{employee(id:"rep_001"){orders{nodes{%s}}}}`, `{product(sku:"$P"){orderItems{nodes{order{%s}}}}}`,
 		`{_entities(representations:[{__typename:"Order",id:"$O"}]){...on Order{%s}}}`,
