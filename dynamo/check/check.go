@@ -138,7 +138,7 @@ const (
 	targetEmployee
 	targetProduct
 	targetCategory
-	targetWarehouse
+	targetRecords
 	targetStatusCounts
 	targetRepOrders
 	targetKindCount
@@ -342,8 +342,9 @@ func (c *check) run(ctx context.Context) error {
 			c.addStockCandidates()
 		case targetCategory:
 			c.addCategoryCandidates()
-		case targetWarehouse:
+		case targetRecords:
 			c.addWarehouseCandidates()
+			c.addRecordCandidates()
 		case targetStatusCounts:
 			c.addStatusCountCandidates()
 		case targetRepOrders:
@@ -402,8 +403,8 @@ func (c *check) addWarehouseCandidates() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for id := range c.referencedWarehouses {
-		if !c.seenWarehouses[id] {
-			c.addCandidateLocked(target{targetWarehouse, string(id)}, candidate{referenced: true})
+		if partition, err := model.EntityWarehouse.PK.Build(string(id)); err == nil && !c.seenWarehouses[id] {
+			c.addCandidateLocked(target{targetRecords, partition}, candidate{referenced: true})
 		}
 	}
 }
@@ -455,7 +456,7 @@ func (c *check) verifyCandidates(ctx context.Context, kind targetKind) error {
 	}
 	targets := slices.SortedFunc(maps.Keys(taken), func(a, b target) int { return strings.Compare(a.id, b.id) })
 	for batch := range slices.Chunk(targets, table.MaxBatchKeys) {
-		r := c.recountProducts(batch, taken)
+		r := c.recountTargets(batch, taken)
 		err := table.Parallel(ctx, len(batch), c.opts.Parallel, func(ctx context.Context, i int) error {
 			if err := c.verifyAndRepair(ctx, batch[i], taken[batch[i]], r); err != nil {
 				return err
@@ -499,9 +500,11 @@ func (c *check) newVerifier(k target, s candidate, r *recount) verifier {
 		return v
 	case targetCategory:
 		return &categoryVerifier{name: k.id}
-	case targetWarehouse:
-		v := newWarehouseVerifier(k.id)
-		v.referenced = s.referenced
+	case targetRecords:
+		v := newRecordsVerifier(k.id)
+		if v.referenced = s.referenced; s.recountStock {
+			v.recount = r
+		}
 		return v
 	case targetRepOrders:
 		return &repOrdersVerifier{id: commerce.EmployeeID(k.id)}

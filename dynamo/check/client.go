@@ -117,8 +117,8 @@ func (client *client) getConsistent(ctx context.Context, k model.Keys) (model.Re
 // eventually consistent.
 //
 // Errors: the error of yield, or an error from table.WrapError.
-func (client *client) query(ctx context.Context, p *model.AccessPattern, partition, prefix string, selection types.Select, yield func(*dynamodb.QueryOutput) error) error {
-	return client.queryRange(ctx, p, partition, prefix, model.Range{}, selection, yield)
+func (client *client) query(ctx context.Context, p *model.AccessPattern, partition, prefix string, yield func(*dynamodb.QueryOutput) error) error {
+	return client.queryRange(ctx, p, partition, prefix, model.Range{}, types.SelectAllAttributes, yield)
 }
 
 // queryRange is like Query, but reads only records with a sort key in the range b. It skips records
@@ -165,7 +165,7 @@ func (client *client) queryRange(ctx context.Context, p *model.AccessPattern, pa
 //
 // Errors are wrapped by table.WrapError.
 func (client *client) readItemCollection(ctx context.Context, p *model.AccessPattern, partition string, add func(*model.Entity, model.Record)) error {
-	return client.query(ctx, p, partition, "", types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
+	return client.query(ctx, p, partition, "", func(out *dynamodb.QueryOutput) error {
 		for _, item := range out.Items {
 			if e := model.EntityOf(model.KeyOf(item)); e != nil {
 				add(e, item)
@@ -182,7 +182,7 @@ func (client *client) customerOrders(ctx context.Context, id commerce.CustomerID
 	if err != nil {
 		return 0, 0, err
 	}
-	err = client.query(ctx, &model.CustomerOrders.AccessPattern, partition, string(model.CustomerOrders.SK), types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
+	err = client.query(ctx, &model.CustomerOrders.AccessPattern, partition, string(model.CustomerOrders.SK), func(out *dynamodb.QueryOutput) error {
 		for _, rec := range out.Items {
 			yield(rec)
 		}

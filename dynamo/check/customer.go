@@ -17,6 +17,7 @@ type customerVerifier struct {
 	baseVerifier
 	id commerce.CustomerID
 	recordWithEdges
+	others    recordsWithEdges
 	claim     model.Record
 	lastEvent model.Record
 	// deletion is the record which states that the customer was deleted. It is nil for other
@@ -54,7 +55,7 @@ type customerVerifier struct {
 func newCustomerVerifier(t *table.Table, id string) *customerVerifier {
 	return &customerVerifier{
 		id: commerce.CustomerID(id), table: t, recordWithEdges: newRecordWithEdges(&model.EntityCustomer, map[string]string{"customerId": id}),
-		sums: newCustomerSums(), spendingRecords: map[model.Keys]model.Record{},
+		sums: newCustomerSums(), spendingRecords: map[model.Keys]model.Record{}, others: recordsWithEdges{},
 	}
 }
 
@@ -76,6 +77,8 @@ func (v *customerVerifier) addRecord(e *model.Entity, rec model.Record) {
 		// A server counts the orders with Query requests of at most 1 MB. During the scan, estimate their
 		// number from the size of the orders. The method read counts the requests that it sends.
 		v.uncountable = v.copiedBytes > (table.MaxCountPages-1)*table.MaxQueryBytes
+	default:
+		v.others.add(e, rec)
 	}
 }
 
@@ -95,6 +98,9 @@ func (v *customerVerifier) read(ctx context.Context, c *check) error {
 	}
 	v.records, v.lastEvent, v.deletion = found, found[lastEventKey], found[model.DeletedCustomerKey(v.id)]
 	v.lastEventBefore = v.lastEvent
+	if v.others, err = c.readOthers(ctx, v.entity, v.primaryKey.PK, &model.EntityDeletedCustomer); err != nil {
+		return err
+	}
 	pages := 0
 	if v.copyCount, pages, err = c.client.customerOrders(ctx, v.id, v.addOrder); err != nil {
 		return err
@@ -172,6 +178,7 @@ func (v *customerVerifier) verify(c *check) *diagnosis {
 	diag.source = model.KeyOf(source)
 	exists := decoded != nil || v.record() != nil || v.referenced || v.copyCount > 0 || v.deletion != nil
 	v.verifyLastEvent(c, diag, exists)
+	v.others.verify(diag)
 	for _, rec := range v.spendingRecords {
 		if !exists {
 			diag.addOrphan(driftSpending, rec, "the customer does not exist")

@@ -1,7 +1,9 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -54,6 +56,56 @@ func (r *recordWithEdges) firstRecord() model.Record {
 		}
 	}
 	return nil
+}
+
+// recordsWithEdges are records of several entities, by primary key.
+type recordsWithEdges map[model.Keys]*recordWithEdges
+
+// add adds rec, which is a record of the entity e.
+func (records recordsWithEdges) add(e *model.Entity, rec model.Record) {
+	r := newRecordWithEdges(e.BaseEntity(), e.KeyValues(model.KeyOf(rec)))
+	if records[r.primaryKey] == nil {
+		records[r.primaryKey] = &r
+	}
+	records[r.primaryKey].put(rec)
+}
+
+func (records recordsWithEdges) sorted() []*recordWithEdges {
+	return slices.SortedFunc(maps.Values(records), func(a, b *recordWithEdges) int { return cmp.Compare(a.primaryKey.SK, b.primaryKey.SK) })
+}
+
+func (records recordsWithEdges) verify(diag *diagnosis) {
+	for _, r := range records.sorted() {
+		r.verify(diag)
+	}
+}
+
+// expected returns the record and its edges as they should be.
+//
+// It returns ErrCorrupt if the record cannot be decoded.
+func (r *recordWithEdges) expected(diag *diagnosis) ([]model.Record, error) {
+	return diag.table.Reencode(r.entity, withKeyAttributes(diag.withoutUnreadable(r.entity, r.record()), r.entity.KeyValues(r.primaryKey)))
+}
+
+// verify compares the record and its edges with what the declaration of its entity says, and returns
+// the expected record. The parameter want contains further attributes of this record. If the record is
+// missing or cannot be decoded, the result is nil.
+func (r *recordWithEdges) verify(diag *diagnosis, want ...model.Record) model.Record {
+	if r.record() == nil {
+		r.verifyEdges(diag, nil)
+		return nil
+	}
+	expected, err := r.expected(diag)
+	if err != nil {
+		diag.addUnreadable(r.primaryKey, err)
+		return nil
+	}
+	for _, more := range want {
+		expected[0].Merge(more)
+	}
+	diag.compare(r.entity, r.record(), expected[0], driftKeyAttribute)
+	r.verifyEdges(diag, expected)
+	return expected[0]
 }
 
 type decoder[V any] func(model.Reader) (*V, error)

@@ -13,24 +13,35 @@ type employeeVerifier struct {
 	baseVerifier
 	id commerce.EmployeeID
 	recordWithEdges
+	others  recordsWithEdges
 	decoded *commerce.Employee
 }
 
 func newEmployeeVerifier(id string) *employeeVerifier {
-	return &employeeVerifier{id: commerce.EmployeeID(id), recordWithEdges: newRecordWithEdges(&model.EntityEmployee, map[string]string{"employeeId": id})}
+	return &employeeVerifier{id: commerce.EmployeeID(id), recordWithEdges: newRecordWithEdges(&model.EntityEmployee, map[string]string{"employeeId": id}), others: recordsWithEdges{}}
 }
 
 func (v *employeeVerifier) key(*table.Table) model.Keys { return v.primaryKey }
 
-func (v *employeeVerifier) addRecord(_ *model.Entity, rec model.Record) { v.put(rec) }
+func (v *employeeVerifier) addRecord(e *model.Entity, rec model.Record) {
+	if base := e.BaseEntity(); base.Kind == model.Base && base != v.entity {
+		v.others.add(e, rec)
+		return
+	}
+	v.put(rec)
+}
 
 func (v *employeeVerifier) read(ctx context.Context, c *check) (err error) {
-	v.records, err = c.client.get(ctx, consistent, v.keys()...)
+	if v.records, err = c.client.get(ctx, consistent, v.keys()...); err != nil {
+		return err
+	}
+	v.others, err = c.readOthers(ctx, v.entity, v.primaryKey.PK)
 	return err
 }
 
 func (v *employeeVerifier) verify(c *check) *diagnosis {
 	diag := &diagnosis{table: c.table}
+	v.others.verify(diag)
 	decoded, source := decodeFirst(diag, &v.recordWithEdges, model.DecodeEmployee)
 	diag.trustedKey, diag.trusted = v.primaryKey, v.record()
 	if v.record() == nil && decoded != nil && !c.opts.Restore {

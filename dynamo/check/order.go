@@ -19,6 +19,7 @@ type orderVerifier struct {
 	id            commerce.OrderID
 	orderRecord   model.Record
 	items, events []model.Record
+	others        recordsWithEdges
 	// copies maps a customer to the copy of the order in the customer's partition.
 	copies  map[commerce.CustomerID]model.Record
 	earlier []model.Record // the records of all earlier reads, before a repair changed them
@@ -48,12 +49,14 @@ func (v *orderVerifier) addRecord(e *model.Entity, rec model.Record) {
 		v.items = append(v.items, rec)
 	case model.EntityOrderEvent.Name:
 		v.events = append(v.events, rec)
+	default:
+		v.others.add(e, rec)
 	}
 }
 
 func (v *orderVerifier) read(ctx context.Context, c *check) error {
 	v.earlier = append(v.earlier, v.records()...)
-	v.orderRecord, v.items, v.events, v.copies = nil, nil, nil, map[commerce.CustomerID]model.Record{}
+	v.orderRecord, v.items, v.events, v.copies, v.others = nil, nil, nil, map[commerce.CustomerID]model.Record{}, recordsWithEdges{}
 	b := c.table.KeyBuilder()
 	partition := model.OrderByID.Key(b, v.id).PK
 	if b.Err != nil {
@@ -229,6 +232,7 @@ func (v *orderVerifier) verify(c *check) *diagnosis {
 		}
 	}
 	v.verifyTimeline(diag, o)
+	v.others.verify(diag)
 	return diag
 }
 

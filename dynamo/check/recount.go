@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -71,32 +72,35 @@ func (r *recount) afterPass(ctx context.Context, t derive.Target, n int) (counte
 	return r.passes[n][t], nil
 }
 
-// recountProducts returns a recount of the products in targets whose stock or orders must be
-// counted again. If only orders must be counted, a pass just reads the products and waits until the
-// index is up to date. The caller then counts the orders that contain a product.
-func (c *check) recountProducts(targets []target, candidates map[target]candidate) *recount {
-	var products []derive.Target
-	stock := false
+// recountTargets returns a recount of the targets among the candidates that must be counted again. A
+// pass reads orders only if numbers depend on them. The caller counts the lists.
+func (c *check) recountTargets(targets []target, candidates map[target]candidate) *recount {
+	var all []derive.Target
+	readsOpen, readsAll := false, false
 	for _, k := range targets {
-		stock = stock || candidates[k].recountStock
-		if candidates[k].recountStock || candidates[k].countOrders {
-			products = append(products, derive.TargetOf(&model.EntityProduct, k.id))
+		stock, orders := candidates[k].recountStock, candidates[k].countOrders
+		switch {
+		case k.kind == targetProduct && (stock || orders):
+			all, readsOpen = append(all, derive.TargetOf(&model.EntityProduct, k.id)), readsOpen || stock
+		case k.kind == targetRecords && stock:
+			t := newRecordsVerifier(k.id).target()
+			all, readsAll = append(all, t), readsAll || slices.ContainsFunc(scanTotals(t.Entity), readsOrders)
 		}
 	}
 	return newRecount(func(ctx context.Context, previous map[derive.Target]counted) (map[derive.Target]counted, error) {
-		found, err := c.readTargets(ctx, products)
+		found, err := c.readTargets(ctx, all)
 		if err != nil {
 			return nil, err
 		}
 		if err := c.waitForIndex(ctx); err != nil {
 			return nil, err
 		}
-		numbers := totals(nil)
-		if stock {
+		var numbers totals
+		if readsOpen || readsAll {
 			if _, err := c.orders.discover(ctx); err != nil {
 				return nil, err
 			}
-			if numbers, _, err = c.orders.count(ctx, func(_ string, s commerce.Status) bool { return s == 0 || s.ReservesStock() }); err != nil {
+			if numbers, _, err = c.orders.count(ctx, func(_ string, s commerce.Status) bool { return readsAll || s == 0 || s.ReservesStock() }); err != nil {
 				return nil, err
 			}
 		}
@@ -109,6 +113,29 @@ func (c *check) recountProducts(targets []target, candidates map[target]candidat
 		}
 		return found, nil
 	})
+}
+
+// countAgain returns the result of pass n of a recount for a target, with the numbers that are counted
+// from lists.
+func (c *check) countAgain(ctx context.Context, r *recount, t derive.Target, n int) (counted, error) {
+	now, err := r.afterPass(ctx, t, n)
+	if err != nil {
+		return now, err
+	}
+	for _, s := range scanTotals(t.Entity) {
+		if s.List == nil {
+			continue
+		}
+		listed, err := c.countList(ctx, s.Attributes[0], t.Entity, t.Value(0), model.Range{})
+		if err != nil {
+			return now, err
+		}
+		now.numbers = maps.Clone(now.numbers)
+		for k, n := range listed {
+			now.numbers[k] += n
+		}
+	}
+	return now, nil
 }
 
 // recountStatuses returns a recount of the order counts by status, in the records that are still to
@@ -352,7 +379,7 @@ func (s *scannedOrders) count(ctx context.Context, includes func(string, commerc
 			case !complete:
 				special = append(special, func(ctx context.Context) error {
 					var items []model.Record
-					err := c.client.query(ctx, &model.OrderItems.AccessPattern, keys[i].PK, string(model.OrderItems.SK), types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
+					err := c.client.query(ctx, &model.OrderItems.AccessPattern, keys[i].PK, string(model.OrderItems.SK), func(out *dynamodb.QueryOutput) error {
 						for _, rec := range out.Items {
 							items = append(items, rec)
 						}

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
@@ -29,7 +28,7 @@ func (v *customerVerifier) readReservation(ctx context.Context, c *check) error 
 			continue
 		}
 		v.sums.Subtract(o)
-		err = c.client.query(ctx, p, partition, string(p.SK), types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
+		err = c.client.query(ctx, p, partition, string(p.SK), func(out *dynamodb.QueryOutput) error {
 			for _, rec := range out.Items {
 				at := model.Reader{Record: rec}
 				o.Items = append(o.Items, commerce.LineItem{Quantity: at.Number("qty")})

@@ -87,6 +87,17 @@ func (g *segmentScan) finishCollection() {
 	g.current, g.partition = nil, ""
 }
 
+// verifiesAlone reports whether the declaration of an entity is all that is needed to verify its item
+// collection. Other collections have a verifier of their own.
+func verifiesAlone(e *model.Entity) bool {
+	base := e.BaseEntity()
+	switch base.PK {
+	case model.EntityOrder.PK, model.EntityCustomer.PK, model.EntityEmployee.PK, model.EntityProduct.PK, model.EntityIdempotency.PK:
+		return false
+	}
+	return base.Kind == model.Base
+}
+
 // beginCollection creates the verifier of an item collection. Categories and order counts get no
 // verifier here, because they are verified only after the scan. Idempotency records are never
 // verified.
@@ -96,7 +107,7 @@ func (g *segmentScan) beginCollection(e *model.Entity, partition string) {
 	switch e.PK {
 	case model.EntityOrder.PK:
 		g.currentTarget = target{targetOrder, id}
-		g.current = &orderVerifier{id: commerce.OrderID(id), copies: map[commerce.CustomerID]model.Record{}}
+		g.current = &orderVerifier{id: commerce.OrderID(id), copies: map[commerce.CustomerID]model.Record{}, others: recordsWithEdges{}}
 	case model.EntityCustomer.PK:
 		g.currentTarget, g.current = target{targetCustomer, id}, newCustomerVerifier(g.check.table, id)
 	case model.EntityEmailClaim.PK:
@@ -107,8 +118,10 @@ func (g *segmentScan) beginCollection(e *model.Entity, partition string) {
 		v := newProductVerifier(id)
 		v.fromScan = true
 		g.currentTarget, g.current = target{targetProduct, id}, v
-	case model.EntityWarehouse.PK:
-		g.currentTarget, g.current = target{targetWarehouse, id}, newWarehouseVerifier(id)
+	default:
+		if verifiesAlone(e) {
+			g.currentTarget, g.current = target{targetRecords, partition}, newRecordsVerifier(partition)
+		}
 	}
 }
 
@@ -211,9 +224,12 @@ func (c *check) noteScanned(v verifier) {
 	case *employeeVerifier:
 		c.summary.Employees++
 		c.addStoredRepCounts(v)
-	case *warehouseVerifier:
-		c.summary.Warehouses++
-		c.seenWarehouses[v.id] = true
+	case *recordsVerifier:
+		if v.main.entity == &model.EntityWarehouse {
+			c.summary.Warehouses++
+			c.seenWarehouses[warehouseOf(v.partition)] = true
+		}
+		c.addStoredNumbers(v)
 	case *productVerifier:
 		c.summary.Products++
 		c.countInCategory(v)

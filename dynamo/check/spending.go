@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/derive"
@@ -43,7 +42,7 @@ func (v *customerVerifier) readSpending(ctx context.Context, c *check) error {
 	if err != nil {
 		return err
 	}
-	return c.client.query(ctx, p, partition, string(p.SK), types.SelectAllAttributes, func(out *dynamodb.QueryOutput) error {
+	return c.client.query(ctx, p, partition, string(p.SK), func(out *dynamodb.QueryOutput) error {
 		for _, rec := range out.Items {
 			v.spendingRecords[model.KeyOf(rec)] = rec
 		}

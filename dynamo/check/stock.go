@@ -1,11 +1,8 @@
 package check
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/derive"
@@ -18,8 +15,8 @@ import (
 type productVerifier struct {
 	sku commerce.SKU
 	recordWithEdges
-	// levels maps primary keys to the product's inventory levels.
-	levels map[model.Keys]*recordWithEdges
+	// levels are the product's inventory levels. others are the records of other entities.
+	levels, others recordsWithEdges
 	// fromScan reports whether the records come from the scan instead of a later read.
 	fromScan bool
 	// recount counts the product's numbers again. It is nil if this is not needed. readings is the
@@ -50,7 +47,7 @@ func newProductVerifier(sku string) *productVerifier {
 
 func (v *productVerifier) clear() {
 	v.recordWithEdges = newRecordWithEdges(&model.EntityProduct, map[string]string{"sku": string(v.sku)})
-	v.levels = map[model.Keys]*recordWithEdges{}
+	v.levels, v.others = recordsWithEdges{}, recordsWithEdges{}
 }
 
 func (v *productVerifier) addRecord(e *model.Entity, rec model.Record) {
@@ -58,11 +55,9 @@ func (v *productVerifier) addRecord(e *model.Entity, rec model.Record) {
 	case model.EntityProduct.Name:
 		v.put(rec)
 	case model.EntityInventoryLevel.Name:
-		level := newRecordWithEdges(e.BaseEntity(), e.KeyValues(model.KeyOf(rec)))
-		if v.levels[level.primaryKey] == nil {
-			v.levels[level.primaryKey] = &level
-		}
-		v.levels[level.primaryKey].put(rec)
+		v.levels.add(e, rec)
+	default:
+		v.others.add(e, rec)
 	}
 }
 
@@ -115,7 +110,7 @@ func (v *productVerifier) readCollection(ctx context.Context, c *check) error {
 
 // uncertainty returns a message if the result of verify may be wrong: an order cannot be read, or
 // the product changed during the recount. A finding is certain only if the product did not change
-// during two passes (see recountProducts).
+// during two passes (see recountTargets).
 func (v *productVerifier) uncertainty(diag *diagnosis) string {
 	switch {
 	case v.recount == nil || v.record() == nil:
@@ -140,7 +135,7 @@ func (v *productVerifier) verify(c *check) *diagnosis {
 	b := c.table.KeyBuilder()
 	diag.trustedKey, diag.trusted = v.primaryKey, v.record()
 	if v.record() == nil {
-		for _, level := range v.sortedLevels() {
+		for _, level := range v.levels.sorted() {
 			if level.record() != nil {
 				diag.addOrphan(driftOrphanInventoryLevel, level.record(), "the product does not exist")
 			}
@@ -149,7 +144,8 @@ func (v *productVerifier) verify(c *check) *diagnosis {
 		v.verifyEdges(diag, nil)
 		return diag
 	}
-	v.verifyInventoryLevels(diag, b)
+	v.verifyInventoryLevels(diag)
+	v.others.verify(diag)
 	product, err := decode(diag, &v.recordWithEdges, v.primaryKey, c.table.DecodeProduct)
 	if err != nil {
 		diag.addUnreadable(model.KeyOf(v.record()), err)
@@ -205,28 +201,20 @@ func productStock(sku commerce.SKU) number {
 	return number{derive.TargetOf(&model.EntityProduct, string(sku)), model.AttrAvailable}
 }
 
-func (v *productVerifier) sortedLevels() []*recordWithEdges {
-	return slices.SortedFunc(maps.Values(v.levels), func(a, b *recordWithEdges) int { return cmp.Compare(a.primaryKey.SK, b.primaryKey.SK) })
-}
-
-func (v *productVerifier) verifyInventoryLevels(diag *diagnosis, b *model.KeyBuilder) {
+func (v *productVerifier) verifyInventoryLevels(diag *diagnosis) {
 	sum, complete := 0, true
-	for _, r := range v.sortedLevels() {
-		if r.record() == nil {
-			reportUndecodable(diag, r, model.DecodeInventoryLevel)
+	for _, r := range v.levels.sorted() {
+		if r.verify(diag) == nil {
+			complete = complete && r.record() == nil
 			continue
 		}
 		level, err := decode(diag, r, r.primaryKey, model.DecodeInventoryLevel)
 		if err != nil {
-			diag.addUnreadable(r.primaryKey, err)
 			complete = false
 			continue
 		}
 		sum += level.Quantity
 		v.decodedLevels = append(v.decodedLevels, level)
-		expected := model.EncodeWithEdges(b, level)
-		diag.compare(&model.EntityInventoryLevel, r.record(), expected[0], driftKeyAttribute)
-		r.verifyEdges(diag, expected)
 	}
 	if complete {
 		v.levelSum = &sum
@@ -237,53 +225,4 @@ func (v *productVerifier) updateCheckState(c *check, _, _ *diagnosis) {
 	for _, level := range v.decodedLevels {
 		c.addReferencedWarehouse(level.WarehouseID)
 	}
-}
-
-type warehouseVerifier struct {
-	baseVerifier
-	id commerce.WarehouseID
-	recordWithEdges
-	// referenced reports whether an inventory level or an employee refers to the warehouse.
-	referenced bool
-}
-
-func newWarehouseVerifier(id string) *warehouseVerifier {
-	return &warehouseVerifier{id: commerce.WarehouseID(id), recordWithEdges: newRecordWithEdges(&model.EntityWarehouse, map[string]string{"warehouseId": id})}
-}
-
-func (v *warehouseVerifier) key(*table.Table) model.Keys { return v.primaryKey }
-
-func (v *warehouseVerifier) addRecord(_ *model.Entity, rec model.Record) { v.put(rec) }
-
-func (v *warehouseVerifier) read(ctx context.Context, c *check) (err error) {
-	b := c.table.KeyBuilder()
-	if model.WarehouseByID.Key(b, v.id); b.Err != nil {
-		return b.Err
-	}
-	v.records, err = c.client.get(ctx, consistent, v.keys()...)
-	return err
-}
-
-func (v *warehouseVerifier) verify(c *check) *diagnosis {
-	diag := &diagnosis{table: c.table}
-	b := c.table.KeyBuilder()
-	diag.trustedKey, diag.trusted = v.primaryKey, v.record()
-	if v.record() == nil {
-		var standIn []model.Record
-		if v.referenced {
-			standIn = model.EncodeWithEdges(b, &commerce.Warehouse{ID: v.id, Name: string(v.id), Version: 1})
-			diag.addStandIn(driftWarehouseMissing, standIn[0], "inventory levels or employees refer to the warehouse")
-		}
-		v.verifyEdges(diag, standIn)
-		return diag
-	}
-	warehouse, err := decode(diag, &v.recordWithEdges, v.primaryKey, model.DecodeWarehouse)
-	if err != nil {
-		diag.addUnreadable(model.KeyOf(v.record()), err)
-		return diag
-	}
-	expected := model.EncodeWithEdges(b, warehouse)
-	diag.compare(&model.EntityWarehouse, v.record(), expected[0], driftKeyAttribute)
-	v.verifyEdges(diag, expected)
-	return diag
 }
