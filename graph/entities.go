@@ -51,17 +51,6 @@ func newEntityType[ID ~string, T any](
 	}
 }
 
-// entityTypes returns the entity types in alphabetical order of their names.
-func entityTypes() []entityType {
-	return []entityType{
-		newEntityType("Customer", "id", model.CustomerByID, (*pendingRecords).customer),
-		newEntityType("Employee", "id", model.EmployeeByID, (*pendingRecords).employee),
-		newEntityType("Order", "id", model.OrderByID, (*pendingRecords).order),
-		newEntityType("Product", "sku", model.ProductBySKU, (*pendingRecords).product),
-		newEntityType("Warehouse", "id", model.WarehouseByID, (*pendingRecords).warehouse),
-	}
-}
-
 // entityKey returns the type and the ID in a representation, which is an object that refers to an
 // entity. If the representation is malformed, or its type is not an entity, entityKey returns a
 // commerce.InvalidError.

@@ -2344,8 +2344,7 @@ type Query {
     orderId: ID!
     "The product's SKU."
     productId: ID!
-  ): OrderItem @access(permission: READ_ORDER)
-    @reads(pattern: "AP5", byHand: "For callers limited to their own orders, the order is read first.")
+  ): OrderItem @reads(pattern: "AP5") @access(permission: READ_ORDER)
 
   """
   Orders of all customers, newest first. The server finds an order even if the order's status

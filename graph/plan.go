@@ -257,38 +257,12 @@ func addBatch[ID ~string](w *pendingKeys[ID], f *operation.Field, arguments inte
 	}
 }
 
-// planAfterRecord plans the reads that the selections of a record require. The record itself has
-// already been read.
-func (p plan) planAfterRecord(ctx context.Context, record any, selections []*operation.SelectionSet) {
-	switch record := record.(type) {
-	case *commerce.Customer:
-		p.customers(ctx, []planTarget[*commerce.Customer]{{record, selections}})
-	case *commerce.Order:
-		p.orders(ctx, []planTarget[*commerce.Order]{{record, selections}})
-	case *commerce.Product:
-		p.products(ctx, []planTarget[*commerce.Product]{{record, selections}})
-	case *commerce.InventoryLevel:
-		p.inventoryLevels(ctx, []planTarget[*commerce.InventoryLevel]{{record, selections}})
-	case *commerce.Employee:
-		p.employees(ctx, []planTarget[*commerce.Employee]{{record, selections}})
-	case *commerce.Warehouse:
-		p.warehouses(ctx, []planTarget[*commerce.Warehouse]{{record, selections}})
-	}
-}
-
 // planRootFields plans the reads for the root fields of a query.
 func (p plan) planRootFields(ctx context.Context, root *operation.SelectionSet) {
-	var (
-		referenced pendingRecords
-		items      pendingKeys[model.OrderItemKey]
-	)
+	var referenced pendingRecords
 	for _, f := range root.Reads {
 		switch {
 		case p.rootRecord(f, &referenced):
-		case f.Number == fieldQueryOrderItem:
-			if key, ok := argumentsOf[queryOrderItemArguments](p, f).key(); ok {
-				items.add(key, f.Path, f.Records)
-			}
 		case f.Name == operation.EntitiesField:
 			p.planEntities(ctx, f, &referenced)
 		case f.Number == fieldQueryQuote:
@@ -303,20 +277,18 @@ func (p plan) planRootFields(ctx context.Context, root *operation.SelectionSet) 
 		}
 	}
 	p.planCollections(ctx, &referenced)
-	p.planItemsByID(ctx, &items, &referenced)
+	if p.loaders.OnlyOwnOrders() {
+		p.planItemsAfterOrders(ctx, referenced.lineItems)
+		referenced.lineItems = pendingKeys[model.OrderItemKey]{}
+	}
 	p.planReferences(ctx, &referenced)
 	p.planCustomersByEmail(ctx, &referenced.customerIDs)
 	p.rootLists(ctx, root)
 }
 
-// planItemsByID schedules lookups of line items, their orders and their products. If the caller may
-// see only its own orders, the orders are read first.
-func (p plan) planItemsByID(ctx context.Context, w *pendingKeys[model.OrderItemKey], referenced *pendingRecords) {
-	if !p.loaders.OnlyOwnOrders() {
-		planRecords(ctx, p, w, model.OrderItem, nil)
-		addOrderItemReferences(w.targets(), referenced)
-		return
-	}
+// planItemsAfterOrders plans lookups of line items for a caller that may read only its own orders.
+// So the orders are read first.
+func (p plan) planItemsAfterOrders(ctx context.Context, w pendingKeys[model.OrderItemKey]) {
 	p.loaders.PlanItemsAfterOrders(trace.SpanFromContext(ctx).WithPath(ctx, w.path), p.level, w.keys, func(ctx context.Context, next *loaders.Level, visible []model.OrderItemKey) {
 		var to pendingRecords
 		for _, key := range visible {

@@ -18,6 +18,8 @@ import (
 
 // planReferences plans lookups of the records in r, and the reads that depend only on their IDs.
 func (p plan) planReferences(ctx context.Context, r *pendingRecords) {
+	planRecords(ctx, p, &r.lineItems, model.OrderItem, nil)
+	addOrderItemReferences(r.lineItems.targets(), r)
 	planRecords(ctx, p, &r.inventoryLevels, model.InventoryLevel, nil)
 	addInventoryLevelReferences(r.inventoryLevels.targets(), r)
 	planOrders(ctx, p, &r.orders, model.OrderByID, func(id commerce.OrderID) commerce.OrderID { return id })
@@ -130,7 +132,6 @@ func (p plan) planAfterOrders(ctx context.Context, targets []planTarget[*commerc
 	var (
 		to     pendingRecords
 		pages  pendingKeys[dynamo.ListRequest]
-		single pendingKeys[model.OrderItemKey]
 		loaded []planTarget[*commerce.LineItem]
 	)
 	to.customers.capacity = len(targets)
@@ -145,7 +146,7 @@ func (p plan) planAfterOrders(ctx context.Context, targets []planTarget[*commerc
 					continue
 				}
 				if item, ok := p.loaders.CachedOrderItem(order, key.SKU); !ok {
-					single.add(key, f.Path, f.Records)
+					to.lineItems.add(key, f.Path, f.Records)
 				} else if item != nil {
 					loaded = append(loaded, planTarget[*commerce.LineItem]{item, f.Records})
 				}
@@ -160,8 +161,6 @@ func (p plan) planAfterOrders(ctx context.Context, targets []planTarget[*commerc
 	}
 	p.primeOrders(ctx, targets)
 	planList(ctx, p, &pages, model.OrderItems, plan.lineItems)
-	planRecords(ctx, p, &single, model.OrderItem, nil)
-	addOrderItemReferences(single.targets(), &to)
 	addOrderItemReferences(itemKeys(loaded), &to)
 	p.planReferences(ctx, &to)
 }

@@ -98,14 +98,6 @@ func recordByReference[K comparable, ID ~string, T any](ctx context.Context, by 
 	return record(ctx, p, id)
 }
 
-func (r *Resolver) orderItem(ctx context.Context, a queryOrderItemArguments) (*commerce.LineItem, error) {
-	key, ok := a.key()
-	if !ok {
-		return nil, nil
-	}
-	return nullIfNotFound(loadersOf(ctx).OrderItemByID(ctx, key))
-}
-
 func (r *Resolver) orderItemBySKU(ctx context.Context, order *commerce.Order, productID string) (*commerce.LineItem, error) {
 	sku, ok := lookupID[commerce.SKU](productID)
 	if !ok {

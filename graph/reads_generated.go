@@ -767,6 +767,14 @@ func (r *queryResolver) OrdersByID(ctx context.Context, ids []string) ([]*commer
 
 const fieldQueryOrderItem = 7
 
+func (r *queryResolver) OrderItem(ctx context.Context, orderID string, productID string) (*commerce.LineItem, error) {
+	key, ok := (&queryOrderItemArguments{orderID, productID}).key()
+	if !ok {
+		return nil, nil
+	}
+	return nullIfNotFound(loadersOf(ctx).OrderItemByID(ctx, key))
+}
+
 const fieldQueryOrders = 8
 
 func (r *queryResolver) Orders(ctx context.Context, statuses []commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error) {
@@ -973,6 +981,10 @@ func (p plan) rootRecord(f *operation.Field, to *pendingRecords) bool {
 		}
 	case fieldQueryOrdersById:
 		addBatch(&to.orders, f, argumentsOf[queryOrdersByIDArguments](p, f))
+	case fieldQueryOrderItem:
+		if key, ok := argumentsOf[queryOrderItemArguments](p, f).key(); ok {
+			to.orderItem(f.Records).add(key, f.Path, f.Records)
+		}
 	case fieldQueryProduct:
 		if key, ok := argumentsOf[queryProductArguments](p, f).key(); ok {
 			to.product(f.Records).add(key, f.Path, f.Records)
@@ -1005,6 +1017,7 @@ type pendingRecords struct {
 	customerIDs        pendingKeys[string]
 	orders             pendingKeys[commerce.OrderID]
 	orderCollections   pendingKeys[commerce.OrderID]
+	lineItems          pendingKeys[model.OrderItemKey]
 	products           pendingKeys[commerce.SKU]
 	productCollections pendingKeys[commerce.SKU]
 	inventoryLevels    pendingKeys[model.InventoryLevelKey]
@@ -1028,6 +1041,11 @@ func (r *pendingRecords) order(selections []*operation.SelectionSet) *pendingKey
 		return &r.orderCollections
 	}
 	return &r.orders
+}
+
+// orderItem returns the list to which the key of a record with these selections must be added.
+func (r *pendingRecords) orderItem(selections []*operation.SelectionSet) *pendingKeys[model.OrderItemKey] {
+	return &r.lineItems
 }
 
 // product returns the list to which the key of a record with these selections must be added.
@@ -1130,6 +1148,36 @@ func (p plan) warehouseLists(ctx context.Context, targets []planTarget[commerce.
 	}
 	planList(ctx, p, &employees, model.WarehouseEmployees, plan.employees)
 	planList(ctx, p, &inventory, model.WarehouseInventory, plan.inventoryLevels)
+}
+
+// entityTypes returns the entity types in alphabetical order of their names.
+func entityTypes() []entityType {
+	return []entityType{
+		newEntityType("Customer", "id", model.CustomerByID, (*pendingRecords).customer),
+		newEntityType("Employee", "id", model.EmployeeByID, (*pendingRecords).employee),
+		newEntityType("Order", "id", model.OrderByID, (*pendingRecords).order),
+		newEntityType("Product", "sku", model.ProductBySKU, (*pendingRecords).product),
+		newEntityType("Warehouse", "id", model.WarehouseByID, (*pendingRecords).warehouse),
+	}
+}
+
+// planAfterRecord plans the reads that the selections of a record require. The record itself has
+// already been read. It is the result of a mutation.
+func (p plan) planAfterRecord(ctx context.Context, record any, selections []*operation.SelectionSet) {
+	switch record := record.(type) {
+	case *commerce.Customer:
+		p.customers(ctx, []planTarget[*commerce.Customer]{{record, selections}})
+	case *commerce.Employee:
+		p.employees(ctx, []planTarget[*commerce.Employee]{{record, selections}})
+	case *commerce.InventoryLevel:
+		p.inventoryLevels(ctx, []planTarget[*commerce.InventoryLevel]{{record, selections}})
+	case *commerce.Order:
+		p.orders(ctx, []planTarget[*commerce.Order]{{record, selections}})
+	case *commerce.Product:
+		p.products(ctx, []planTarget[*commerce.Product]{{record, selections}})
+	case *commerce.Warehouse:
+		p.warehouses(ctx, []planTarget[*commerce.Warehouse]{{record, selections}})
+	}
 }
 
 // Address returns the resolvers of Address.

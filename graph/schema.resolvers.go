@@ -71,7 +71,3 @@ func (r *viewerResolver) Permissions(_ context.Context, obj *access.Principal) (
 func (r *queryResolver) Quote(ctx context.Context, in input.QuoteInput) (*commerce.Quote, error) {
 	return in.Quote(ctx, loadersOf(ctx).Quote)
 }
-
-func (r *queryResolver) OrderItem(ctx context.Context, orderID string, productID string) (*commerce.LineItem, error) {
-	return r.orderItem(ctx, queryOrderItemArguments{orderID, productID})
-}

@@ -38,6 +38,9 @@ type accessPattern struct {
 	// If typed is true, the variable is a pointer to a LookupPattern or a ListPattern. Both types
 	// embed an AccessPattern. If typed is false, the variable is a pointer to an AccessPattern.
 	typed bool
+	// embedded is true if the parent record may embed the records. If a caller may read only its own
+	// parent records, the parent record is read first.
+	embedded bool
 }
 
 // id returns the ID of the access pattern in the schema and the docs, such as AP6.
@@ -77,7 +80,9 @@ func parsePatternDeclaration(value ast.Expr) (accessPattern, bool) {
 		return accessPattern{}, false
 	}
 	if method, ok := call.Fun.(*ast.SelectorExpr); ok {
-		return parsePatternDeclaration(method.X)
+		p, ok := parsePatternDeclaration(method.X)
+		p.embedded = p.embedded || method.Sel.Name == "embeddedInParent"
+		return p, ok
 	}
 	kind, ok := call.Fun.(*ast.Ident)
 	if !ok {

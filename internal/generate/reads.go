@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -633,7 +634,10 @@ return batch(ctx, model.%s, keys)
 }`, arguments, r.name)
 	case f.Object.Root:
 		read := fmt.Sprintf("record(ctx, model.%s, key)", r.name)
-		if len(f.reads) > 1 && f.reads[1].key != nil {
+		switch {
+		case r.embedded:
+			read = fmt.Sprintf("nullIfNotFound(loadersOf(ctx).%sByID(ctx, key))", r.name)
+		case len(f.reads) > 1 && f.reads[1].key != nil:
 			read = fmt.Sprintf("recordByReference(ctx, model.%s, model.%s, key)", r.name, f.reads[1].name)
 		}
 		g.line(`key, ok := %s.key()
@@ -704,6 +708,8 @@ func generateReads(data *codegen.Data, p plugin) {
 			g.writeMutationResolvers(o)
 		}
 	}
+	g.writeEntityTypes()
+	g.writePlanAfterRecord()
 	slices.Sort(resolvers)
 	for _, name := range resolvers {
 		g.line(`
@@ -716,6 +722,34 @@ func (r *Resolver) %s() %sResolver { return &%sResolver{r} }`, name, name, name,
 	}
 	g.line(")")
 	g.write(readsFile)
+}
+
+// writeEntityTypes writes the list of the types with the directive @key.
+func (g *generator) writeEntityTypes() {
+	g.line("\n// entityTypes returns the entity types in alphabetical order of their names.\nfunc entityTypes() []entityType {\nreturn []entityType{")
+	for _, o := range g.data.Objects {
+		if key := o.Definition.Directives.ForName("key"); key != nil {
+			g.line("newEntityType(%q, %q, model.%s, (*pendingRecords).%s),", o.Name, key.Arguments.ForName("fields").Value.Raw, g.lookupPatternOf(o).name, lcFirst(o.Name))
+		}
+	}
+	g.line("}\n}")
+}
+
+// writePlanAfterRecord writes the method that plans the reads for the payload of a mutation.
+func (g *generator) writePlanAfterRecord() {
+	results := map[string]bool{}
+	for _, m := range g.mutations {
+		results[m.result] = true
+	}
+	g.line(`
+// planAfterRecord plans the reads that the selections of a record require. The record itself has
+// already been read. It is the result of a mutation.
+func (p plan) planAfterRecord(ctx context.Context, record any, selections []*operation.SelectionSet) {
+switch record := record.(type) {`)
+	for _, name := range slices.Sorted(maps.Keys(results)) {
+		g.line("case *commerce.%[1]s:\np.%[2]s(ctx, []planTarget[*commerce.%[1]s]{{record, selections}})", name, plural(lcFirst(name)))
+	}
+	g.line("}\n}")
 }
 
 // writeMutationResolvers writes the resolvers of all mutations.
