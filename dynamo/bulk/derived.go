@@ -17,10 +17,10 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// loadTotals computes the numbers that change because of a load: the order counts by status, of
-// products and of account reps, and the product counts of categories. Until all records have been
-// written, the table contains no such number that could be wrong. A loadTotals is safe for concurrent
-// use.
+// loadTotals computes the numbers that change because of a load: the order counts by status and of
+// account reps, the product counts of categories, and other numbers to which only orders contribute.
+// Until all records have been written, the table contains no such number that could be wrong. A
+// loadTotals is safe for concurrent use.
 type loadTotals struct {
 	Transfers
 	mu sync.Mutex
@@ -35,40 +35,60 @@ type loadTotals struct {
 	// they replace. The first prepared totals belong to records that prepare has prepared.
 	orders   derive.Totals
 	prepared int
-	// products contains an entry for each loaded product and each product of a loaded order. reps
-	// contains an entry for each loaded employee, and for each account rep of a loaded or replaced order.
-	// The value is true if the table has a count of the rep's earlier orders.
-	products map[commerce.SKU]*productOrderCount
-	reps     map[commerce.EmployeeID]bool
+	// earlier contains an entry for each taken number of a loaded record, and for each taken number to
+	// which a loaded or replaced order contributes.
+	earlier map[takenNumber]*earlierNumber
+	// reps contains an entry for each loaded employee, and for each account rep of a loaded or replaced
+	// order. The value is true if the table has a count of the rep's earlier orders.
+	reps map[commerce.EmployeeID]bool
 	// categoryOf maps the SKU of each loaded product to its category. changed contains the categories of
 	// these products, before and after the load.
 	categoryOf map[commerce.SKU]string
 	changed    map[string]bool
 }
 
-// productOrderCount is the order count of a product before the load.
-type productOrderCount struct {
-	// counted is false if the product had orders, but the table had no count of these orders.
+// isTaken reports whether a load removes the numbers of a sum before it writes records, and writes
+// them after it. The target's records can lack such numbers, and only orders contribute to them.
+func isTaken(s *derive.Sum) bool {
+	return s.Optional && !s.Local && s.Revision != "" && !slices.ContainsFunc(s.Bases(), func(e *model.Entity) bool { return e != &model.EntityOrder })
+}
+
+// takenNumber identifies a number that a load removes and writes again.
+type takenNumber struct {
+	*derive.Sum
+	attribute string
+	derive.Target
+}
+
+// earlierNumber is a taken number before the load.
+type earlierNumber struct {
+	// counted is false if orders contributed to the number, but the table lacked it.
 	counted bool
-	orders  int
-	// revision is the product's stock revision, which increases with every change of the stock. The
-	// count is written only if the table still has the same stock revision.
+	number  int
+	// revision is the value of the sum's Revision, which increases with every change of the numbers. The
+	// number is written only if the table still has the same value.
 	revision types.AttributeValue
 }
 
 func (t Transfers) newLoadTotals() *loadTotals {
-	return &loadTotals{
-		Transfers: t, orders: derive.Totals{Only: []*model.Entity{&model.EntityOrderCounts, &model.EntityProduct, &model.EntityRepOrders}},
-		products: map[commerce.SKU]*productOrderCount{}, reps: map[commerce.EmployeeID]bool{},
+	l := &loadTotals{
+		Transfers: t, orders: derive.Totals{Only: []*model.Entity{&model.EntityOrderCounts, &model.EntityRepOrders}},
+		earlier: map[takenNumber]*earlierNumber{}, reps: map[commerce.EmployeeID]bool{},
 		categoryOf: map[commerce.SKU]string{}, changed: map[string]bool{},
 	}
+	for _, s := range derive.Sums() {
+		if isTaken(&s) {
+			l.orders.Only = append(l.orders.Only, s.Target)
+		}
+	}
+	return l
 }
 
-// add adds the orders and products of a dataset. It must be called before the dataset is written,
-// because it reads the records that the load replaces.
+// add adds the orders and products of a dataset, and removes the taken numbers from its records. It
+// must be called before the records are written, because it reads the records that the load replaces.
 //
 // Errors are wrapped by table.WrapError.
-func (l *loadTotals) add(ctx context.Context, dataset commerce.Dataset) error {
+func (l *loadTotals) add(ctx context.Context, dataset commerce.Dataset, records []model.Record) error {
 	if err := l.begin(ctx, len(dataset.Orders) > 0); err != nil {
 		return err
 	}
@@ -95,7 +115,7 @@ func (l *loadTotals) add(ctx context.Context, dataset commerce.Dataset) error {
 			l.changed[previous.Category] = true
 		}
 	}
-	return l.prepare(ctx, dataset)
+	return l.prepare(ctx, dataset.Employees, records)
 }
 
 // begin reads whether the table has orders. For the first dataset with orders, it also reads the order
@@ -125,9 +145,9 @@ func (l *loadTotals) begin(ctx context.Context, hasOrders bool) error {
 	return err
 }
 
-// replacedOrders returns the stored orders with the IDs of loaded orders. It returns only the fields
-// that the load changes and that contribute to order counts. If the table had no orders before the
-// load, it reads nothing and returns nil.
+// replacedOrders returns the stored orders with the IDs of loaded orders. If an order's record is
+// malformed, it returns only the status, the account rep and the products. If the table had no orders
+// before the load, it reads nothing and returns nil.
 func (l *loadTotals) replacedOrders(ctx context.Context, orders []commerce.OrderWithItems) ([]commerce.Order, error) {
 	if *l.empty || len(orders) == 0 {
 		return nil, nil
@@ -147,6 +167,10 @@ func (l *loadTotals) replacedOrders(ctx context.Context, orders []commerce.Order
 	replaced := make([]commerce.Order, len(orders))
 	for i, o := range orders {
 		before := partialOrder(found[1].Attributes())
+		if stored, err := l.table.DecodeOrder(found[0]); err == nil {
+			stored.AccountRepID, stored.Items = before.AccountRepID, nil
+			before = *stored
+		}
 		before.ID = o.ID
 		before.Status, _ = commerce.ParseStatus(found[0].Text("status")) // other software can have stored another text
 		found = found[2:]
@@ -185,38 +209,40 @@ func (l *loadTotals) replacedProducts(ctx context.Context, products []commerce.P
 	return l.table.Consistent().GetMany(ctx, &model.ProductBySKU.AccessPattern, keys)
 }
 
-// prepare removes the order counts that the load changes from products, and marks the order counts of
-// account reps as incomplete. So an interrupted load leaves no wrong counts.
-func (l *loadTotals) prepare(ctx context.Context, dataset commerce.Dataset) error {
-	skus := map[commerce.SKU]bool{}
-	for _, p := range dataset.Products {
-		skus[p.SKU] = true
-	}
-	reps := dataset.Employees
+// prepare removes the taken numbers that the load changes, and marks the order counts of account reps
+// as incomplete. So an interrupted load leaves no wrong numbers.
+func (l *loadTotals) prepare(ctx context.Context, reps []commerce.Employee, records []model.Record) error {
+	taken := map[takenNumber]*earlierNumber{}
 	for _, d := range l.orders.Deltas[l.prepared:] {
-		switch d.Entity.Name {
-		case model.EntityProduct.Name:
-			skus[commerce.SKU(d.Value(0))] = true
-		case model.EntityRepOrders.Name:
+		if d.Entity == &model.EntityRepOrders {
 			reps = append(slices.Clip(reps), commerce.Employee{ID: commerce.EmployeeID(d.Value(0))})
+		}
+		for _, a := range d.Amounts {
+			if isTaken(a.Sum) {
+				taken[takenNumber{a.Sum, a.Attribute, d.Target}] = nil
+			}
 		}
 	}
 	l.prepared = len(l.orders.Deltas)
-	maps.DeleteFunc(skus, func(sku commerce.SKU, _ bool) bool { return l.products[sku] != nil })
-	taken := make([]*productOrderCount, len(skus))
-	sorted := slices.Sorted(maps.Keys(skus))
-	err := table.Parallel(ctx, len(skus), table.MaxParallel, func(ctx context.Context, i int) (err error) {
-		taken[i], err = l.takeProductCount(ctx, sorted[i])
+	loaded := takeNumbers(records)
+	for _, n := range loaded {
+		taken[n] = nil
+	}
+	maps.DeleteFunc(taken, func(n takenNumber, _ *earlierNumber) bool { return l.earlier[n] != nil })
+	numbers := slices.Collect(maps.Keys(taken))
+	earlier := make([]*earlierNumber, len(numbers))
+	err := table.Parallel(ctx, len(numbers), table.MaxParallel, func(ctx context.Context, i int) (err error) {
+		earlier[i], err = l.takeNumber(ctx, numbers[i])
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	for i, sku := range sorted {
-		l.products[sku] = taken[i]
+	for i, n := range numbers {
+		l.earlier[n] = earlier[i]
 	}
-	for _, p := range dataset.Products {
-		l.products[p.SKU].revision = nil // the load replaces the product's record, and the new record has no stock revision
+	for _, n := range loaded {
+		l.earlier[n].revision = nil // the load replaces the record, and the new record has no revision
 	}
 	for _, rep := range reps {
 		if err := l.takeRepCount(ctx, rep.ID); err != nil {
@@ -226,21 +252,42 @@ func (l *loadTotals) prepare(ctx context.Context, dataset commerce.Dataset) erro
 	return nil
 }
 
-func (l *loadTotals) takeProductCount(ctx context.Context, sku commerce.SKU) (*productOrderCount, error) {
-	k := model.ProductBySKU.Key(l.table.KeyBuilder(), sku)
-	was, err := l.updateIf(ctx, k, table.AttributeExists(model.AttrOrderCount), func(e *table.Expression) string {
-		return e.UpdateRecord(model.Record{model.AttrOrderCount: nil}, nil)
+// takeNumbers removes the taken numbers from records, and returns them.
+func takeNumbers(records []model.Record) (taken []takenNumber) {
+	sums := derive.Sums()
+	for i := range sums {
+		if s := &sums[i]; isTaken(s) {
+			for _, r := range records {
+				k := model.KeyOf(r)
+				values, ok := s.Target.PK.Values(k.PK)
+				if !ok || string(s.Target.SK) != k.SK {
+					continue
+				}
+				for _, a := range s.Attributes {
+					delete(r, a)
+					taken = append(taken, takenNumber{s, a, derive.TargetOf(s.Target, values...)})
+				}
+			}
+		}
+	}
+	return taken
+}
+
+// takeNumber removes a number from the table.
+func (l *loadTotals) takeNumber(ctx context.Context, n takenNumber) (*earlierNumber, error) {
+	was, err := l.updateIf(ctx, n.Key(l.table.KeyBuilder()), table.AttributeExists(n.attribute), func(e *table.Expression) string {
+		return e.UpdateRecord(model.Record{n.attribute: nil}, nil)
 	})
 	if err != nil {
 		return nil, err
 	}
 	at := model.Reader{Record: was}
-	product := &productOrderCount{counted: table.RecordHasNumber(was, model.AttrOrderCount), orders: at.Number(model.AttrOrderCount), revision: was[model.AttrStockRevision]}
-	if was[model.AttrOrderCount] == nil {
-		// If the product has no orders, its count starts at 0.
-		product.counted, err = l.hasNoListedOrders(ctx, &model.ProductOrderItems.AccessPattern, string(sku))
+	earlier := &earlierNumber{counted: table.RecordHasNumber(was, n.attribute), number: at.Number(n.attribute), revision: was[n.Revision]}
+	if was[n.attribute] == nil {
+		// If no orders contribute to the number, it starts at 0.
+		earlier.counted, err = l.hasNoListedOrders(ctx, n.List, n.Value(0))
 	}
-	return product, err
+	return earlier, err
 }
 
 // takeRepCount marks the order count of an account rep as incomplete. If it is called again, it does
@@ -274,11 +321,12 @@ func (l *loadTotals) takeRepCount(ctx context.Context, id commerce.EmployeeID) e
 	return nil
 }
 
-// hasNoListedOrders reports whether the index lists no orders for a product or account rep. The
-// parameter named of is the product's SKU or the rep's employee ID.
+// hasNoListedOrders reports whether the index lists no orders for a record, such as a product or an
+// account rep. The parameter named of is the record's ID. If p is nil, hasNoListedOrders reports
+// whether the table had no orders before the load.
 func (l *loadTotals) hasNoListedOrders(ctx context.Context, p *model.AccessPattern, of string) (bool, error) {
-	if *l.empty {
-		return true, nil
+	if *l.empty || p == nil {
+		return *l.empty, nil
 	}
 	partition, err := p.PK.Build(of)
 	if err != nil {
@@ -314,16 +362,17 @@ func (t Transfers) updateIf(ctx context.Context, k model.Keys, when table.Condit
 //
 // Errors are wrapped by table.WrapError.
 func (l *loadTotals) write(ctx context.Context) (written int, err error) {
-	products, reps := map[commerce.SKU]int{}, map[commerce.EmployeeID][]derive.Delta{}
+	more, reps := map[takenNumber]int{}, map[commerce.EmployeeID][]derive.Delta{}
 	for _, d := range l.orders.Deltas {
-		switch d.Entity.Name {
-		case model.EntityOrderCounts.Name:
+		switch d.Entity {
+		case &model.EntityOrderCounts:
 			l.byStatus.add(d)
-		case model.EntityProduct.Name:
-			products[commerce.SKU(d.Value(0))] = d.Int(model.AttrOrderCount)
-		case model.EntityRepOrders.Name:
+		case &model.EntityRepOrders:
 			id := commerce.EmployeeID(d.Value(0))
 			reps[id] = append(reps[id], d)
+		}
+		for _, a := range d.Amounts {
+			more[takenNumber{a.Sum, a.Attribute, d.Target}] = a.Int()
 		}
 	}
 	if l.byStatus != nil {
@@ -336,19 +385,20 @@ func (l *loadTotals) write(ctx context.Context) (written int, err error) {
 	if written += categories; err != nil {
 		return written, err
 	}
-	skus := slices.Sorted(maps.Keys(l.products))
-	err = table.Parallel(ctx, len(skus), table.MaxParallel, func(ctx context.Context, i int) error {
-		product := l.products[skus[i]]
-		if !product.counted {
+	numbers := slices.Collect(maps.Keys(l.earlier))
+	err = table.Parallel(ctx, len(numbers), table.MaxParallel, func(ctx context.Context, i int) error {
+		n := numbers[i]
+		earlier := l.earlier[n]
+		if !earlier.counted {
 			return nil
 		}
-		// If a server has sold the product during the load, the count would be wrong and is not written.
+		// If a server has changed the number during the load, it would be wrong and is not written.
 		stands := model.Record{}
-		if product.revision != nil {
-			stands[model.AttrStockRevision] = product.revision
+		if earlier.revision != nil {
+			stands[n.Revision] = earlier.revision
 		}
-		_, err := l.updateIf(ctx, model.ProductBySKU.Key(l.table.KeyBuilder(), skus[i]), table.AttributesUnchanged(stands, model.AttrStockRevision, model.AttrOrderCount), func(e *table.Expression) string {
-			return e.UpdateRecord(nil, model.Record{model.AttrOrderCount: model.Num(product.orders + products[skus[i]])})
+		_, err := l.updateIf(ctx, n.Key(l.table.KeyBuilder()), table.AttributesUnchanged(stands, n.Revision, n.attribute), func(e *table.Expression) string {
+			return e.UpdateRecord(nil, model.Record{n.attribute: model.Num(earlier.number + more[n])})
 		})
 		return err
 	})

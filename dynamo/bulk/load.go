@@ -42,7 +42,8 @@ func (t Transfers) Load(ctx context.Context, dataset commerce.Dataset) (int, err
 	return len(records) + n, err
 }
 
-// prepareRecords adds the orders and products of a dataset, and returns all its records.
+// prepareRecords adds the orders and products of a dataset, and returns all its records without the
+// numbers that write adds to them.
 //
 // Errors: the errors of datasetRecords and add.
 func (l *loadTotals) prepareRecords(ctx context.Context, dataset commerce.Dataset) ([]model.Record, error) {
@@ -50,7 +51,7 @@ func (l *loadTotals) prepareRecords(ctx context.Context, dataset commerce.Datase
 	if err != nil {
 		return nil, err
 	}
-	return records, l.add(ctx, dataset)
+	return records, l.add(ctx, dataset, records)
 }
 
 // lastEvents returns the records with the last events of the dataset's customers. It omits customers
@@ -100,10 +101,6 @@ func (t Transfers) datasetRecords(dataset commerce.Dataset) ([]model.Record, err
 				records = append(records, model.CustomerRecords(b, *v)...)
 			case *commerce.OrderWithItems:
 				records = append(records, model.OrderRecords(b, v.Order, v.Lines, v.Events)...)
-			case *commerce.Product:
-				p := *v
-				p.OrderCount = nil // loadTotals.write writes the count after all orders have been loaded
-				records = append(records, model.EncodeWithEdges(b, &p)...)
 			default:
 				records = append(records, model.EncodeWithEdges(b, v)...)
 			}
