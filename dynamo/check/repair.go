@@ -16,6 +16,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/attempt"
+	"github.com/ordergraph/ordergraph/dynamo/derive"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
@@ -263,7 +264,7 @@ func unchangedCondition(have model.Record, changed []string) table.Condition {
 		}
 		// If the record lacked one of these attributes when it was read, a concurrent write may have
 		// added it.
-		for _, name := range []string{model.AttrVersion, model.AttrStockRevision, "updatedAt"} {
+		for _, name := range append(revisions(), "updatedAt") {
 			if have[name] == nil {
 				parts = append(parts, "attribute_not_exists("+e.ExternalPlaceholder(name)+")")
 			}
@@ -272,12 +273,21 @@ func unchangedCondition(have model.Record, changed []string) table.Condition {
 	}
 }
 
+// revisions returns the names of all attributes that increase with each change of a record or of its
+// derived numbers.
+func revisions() []string {
+	names := []string{model.AttrVersion}
+	for _, s := range derive.Sums() {
+		if s.Revision != "" && !slices.Contains(names, s.Revision) {
+			names = append(names, s.Revision)
+		}
+	}
+	return names
+}
+
 // changesWithEveryWrite reports whether the named attribute is one of the attributes that reveal a
 // write. Each write by Ordergraph changes at least one of them.
 func changesWithEveryWrite(name string) bool {
-	switch name {
-	case model.AttrVersion, model.AttrStockRevision, "updatedAt", model.AttrAvailable, model.AttrTotalInventory, model.AttrQuantity, model.AttrOrderCount, "eventId":
-		return true
-	}
-	return false
+	return model.IsRevision(name) || slices.Contains([]string{"updatedAt", model.AttrQuantity, "eventId"}, name) ||
+		slices.ContainsFunc(derive.Sums(), func(s derive.Sum) bool { return slices.Contains(s.Attributes, name) })
 }

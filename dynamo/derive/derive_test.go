@@ -294,6 +294,9 @@ func problemsOf(sums []derive.Sum, entities []*model.Entity) (problems []string)
 		}
 	}
 	for _, sum := range sums {
+		if sum.Revision != "" && !model.IsRevision(sum.Revision) {
+			add("the revision %s of %s is no revision: let its name end in Revision", sum.Revision, sum.Attributes)
+		}
 		for _, e := range sum.Bases() {
 			if e.Kind != model.Base {
 				add("records of entity %s contribute to %s, but they derive from other records", e.Name, sum.Attributes)
@@ -316,6 +319,7 @@ func TestDeclaredSums(t *testing.T) {
 		}
 	}
 	for want, problems := range map[string][]string{
+		"the revision changes of [orders] is no revision":                             problemsOf([]derive.Sum{{Target: &model.EntityWarehouse, Attributes: []string{"orders"}, Revision: "changes"}}, nil),
 		"{orderCount}#{sku} of entity product contains the derived number orderCount": problemsOf(counted, []*model.Entity{&byOrders}),
 		"entity category has the kind Sum":                                            problemsOf(nil, []*model.Entity{&model.EntityCategory}),
 	} {

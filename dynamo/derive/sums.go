@@ -22,7 +22,8 @@ type Sum struct {
 	Floor bool
 	// Max is the highest value to which mutations increase the numbers. 0 means no maximum.
 	Max int
-	// Revision is an attribute of the target that increases with every change of the numbers, or empty.
+	// Revision is an attribute of the target that increases with every change of the numbers, or empty
+	// (model.IsRevision).
 	Revision string
 	// DeletedAtZero reports whether a mutation deletes the target instead of storing the number 0.
 	DeletedAtZero bool

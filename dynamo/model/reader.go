@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -42,7 +43,7 @@ const (
 	AttrProductCount     = "productCount"
 	// AttrStockRevision is a number in a product's record. Every change to the product's stock
 	// increments this number. A record without this attribute has the stock revision 0.
-	AttrStockRevision = "stockRevision"
+	AttrStockRevision = "stock" + revisionSuffix
 	// AttrCategory is the category in a product's record, and the name in a category's record.
 	AttrCategory = "category"
 	// AttrCustomerID and AttrEmployeeID contain the ID of the customer or employee to whom a record
@@ -50,6 +51,14 @@ const (
 	AttrCustomerID = "customerId"
 	AttrEmployeeID = "employeeId"
 )
+
+const revisionSuffix = "Revision"
+
+// IsRevision reports whether the named attribute is a number that increases with each change of
+// other attributes. These are AttrVersion and all attributes with names that end in "Revision".
+func IsRevision(name string) bool {
+	return name == AttrVersion || strings.HasSuffix(name, revisionSuffix)
+}
 
 // Record is a record in the types of the AWS SDK. It maps the names of attributes to their values.
 type Record map[string]types.AttributeValue

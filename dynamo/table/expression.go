@@ -132,13 +132,13 @@ func (e *Expression) UpdateRecord(before, after model.Record) string {
 }
 
 // Increment returns the update expression that adds the values in deltas to number attributes. If
-// version or stockRevision is missing, it counts as 0. If any other attribute is missing, DynamoDB
+// a revision is missing, it counts as 0 (model.IsRevision). If any other attribute is missing, DynamoDB
 // rejects the update.
 func (e *Expression) Increment(deltas map[string]int) string {
 	var sets []string
 	for _, a := range slices.Sorted(maps.Keys(deltas)) {
 		switch {
-		case a == model.AttrVersion, a == model.AttrStockRevision:
+		case model.IsRevision(a):
 			sets = append(sets, e.incrementFromZero(a, model.Num(deltas[a])))
 		case deltas[a] < 0:
 			sets = append(sets, fmt.Sprintf("%s = %s - %s", e.namePlaceholder(a), e.namePlaceholder(a), e.ValuePlaceholder(model.Num(-deltas[a]))))
