@@ -67,9 +67,9 @@ func newDataset(t *testing.T) commerce.Dataset {
 	return dataset
 }
 
-func newShop(t *testing.T, rt *rapid.T, db *dynamodb.Client) *shop {
+func newShop(t *testing.T, rt *rapid.T, db *dynamodb.Client, opts dynamo.Options) *shop {
 	dataset := newDataset(t)
-	s := &shop{RawTable: storetest.NewRawTable(t, db, dataset, dynamo.Options{}), rt: rt, before: &atomic.Pointer[func()]{}}
+	s := &shop{RawTable: storetest.NewRawTable(t, db, dataset, opts), rt: rt, before: &atomic.Pointer[func()]{}}
 	hooked := storetest.WithRequestHook(db, func(_ context.Context, in any) error {
 		if _, ok := in.(*dynamodb.TransactWriteItemsInput); ok {
 			if f := s.before.Swap(nil); f != nil {
@@ -81,7 +81,7 @@ func newShop(t *testing.T, rt *rapid.T, db *dynamodb.Client) *shop {
 	for _, o := range dataset.Orders {
 		s.orders = append(s.orders, o.ID)
 	}
-	s.contended = storetest.StoreWithClient(t, s.Store, hooked, dynamo.Options{})
+	s.contended = storetest.StoreWithClient(t, s.Store, hooked, opts)
 	return s
 }
 
@@ -97,7 +97,8 @@ func (s *shop) category() string {
 func (s *shop) mutation() func(context.Context, *dynamo.Store) error {
 	staff := change.Caller{ID: "sam", Name: "sam"}
 	sku, quantity := s.sku(), rapid.IntRange(0, 6).Draw(s.rt, "quantity")
-	id := rapid.SampledFrom(s.orders).Draw(s.rt, "order")
+	at := rapid.IntRange(0, 2*len(s.orders)).Draw(s.rt, "order")
+	order := func() commerce.OrderID { return s.orders[min(at, len(s.orders)-1)] } // often the newest
 	level := commerce.InventoryCount{SKU: sku, WarehouseID: rapid.SampledFrom([]commerce.WarehouseID{"w1", "w2"}).Draw(s.rt, "warehouse"), Quantity: quantity * 3}
 	status := rapid.SampledFrom([]commerce.Status{commerce.Confirmed, commerce.Shipped, commerce.Delivered, commerce.Cancelled}).Draw(s.rt, "status")
 	placed := commerce.OrderRequest{CustomerID: rapid.SampledFrom([]commerce.CustomerID{"c1", "c2"}).Draw(s.rt, "customer"), Lines: []commerce.OrderLine{{SKU: sku, Quantity: quantity + 1}}}
@@ -105,27 +106,29 @@ func (s *shop) mutation() func(context.Context, *dynamo.Store) error {
 		placed.Lines = append(placed.Lines, commerce.OrderLine{SKU: other, Quantity: 1})
 	}
 	category, email := s.category(), rapid.SampledFrom([]string{"a@example.com", "b@example.com", "ann@example.com"}).Draw(s.rt, "email")
+	place := func(ctx context.Context, store *dynamo.Store) error {
+		o, err := store.PlaceOrder(ctx, staff, placed)
+		if err == nil {
+			s.orders = append(s.orders, o.ID)
+		}
+		return err
+	}
+	changeStatus := func(ctx context.Context, store *dynamo.Store) error {
+		id := order()
+		c := commerce.OrderStatusChange{OrderID: id, To: status, WithoutAddress: status == commerce.Shipped}
+		if status == commerce.Shipped {
+			c.WarehouseID = "w3"
+			if _, err := store.ChangeOrderStatus(ctx, staff, commerce.OrderStatusChange{OrderID: id, To: commerce.Confirmed}); err != nil && !commerce.IsUserError(err) {
+				return err
+			}
+		}
+		_, err := store.ChangeOrderStatus(ctx, staff, c)
+		return err
+	}
 	return rapid.SampledFrom([]func(context.Context, *dynamo.Store) error{
+		place, place, place, changeStatus, changeStatus, changeStatus,
 		func(ctx context.Context, store *dynamo.Store) error {
-			o, err := store.PlaceOrder(ctx, staff, placed)
-			if err == nil {
-				s.orders = append(s.orders, o.ID)
-			}
-			return err
-		},
-		func(ctx context.Context, store *dynamo.Store) error {
-			c := commerce.OrderStatusChange{OrderID: id, To: status, WithoutAddress: status == commerce.Shipped}
-			if status == commerce.Shipped {
-				c.WarehouseID = "w3"
-				if _, err := store.ChangeOrderStatus(ctx, staff, commerce.OrderStatusChange{OrderID: id, To: commerce.Confirmed}); err != nil && !commerce.IsUserError(err) {
-					return err
-				}
-			}
-			_, err := store.ChangeOrderStatus(ctx, staff, c)
-			return err
-		},
-		func(ctx context.Context, store *dynamo.Store) error {
-			_, err := store.SetOrderItem(ctx, staff, commerce.OrderItemChange{OrderID: id, SKU: sku, Quantity: quantity})
+			_, err := store.SetOrderItem(ctx, staff, commerce.OrderItemChange{OrderID: order(), SKU: sku, Quantity: quantity})
 			return err
 		},
 		func(ctx context.Context, store *dynamo.Store) error {
@@ -334,7 +337,7 @@ func TestDeclaredSums(t *testing.T) {
 func TestStoredNumbersEqualDerivedNumbers(t *testing.T) {
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		rapid.Check(t, func(rt *rapid.T) {
-			s := newShop(t, rt, db)
+			s := newShop(t, rt, db, dynamo.Options{})
 			defer s.DeleteTable()
 			s.repair() // count the open orders
 			s.compare(everything)
@@ -432,7 +435,7 @@ func TestLoadedNumbersEqualDerivedNumbers(t *testing.T) {
 	_ = checks.Set(strconv.Itoa(longtest.Size(8, 60)))
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		rapid.Check(t, func(rt *rapid.T) {
-			s, dataset := newShop(t, rt, db), newDataset(t)
+			s, dataset := newShop(t, rt, db, dynamo.Options{}), newDataset(t)
 			defer s.DeleteTable()
 			// Loading leaves the reservations to a repair.
 			loaded := func(sum derive.Sum, _ model.Keys) bool { return sum.Target != &model.EntityLastEvent }
@@ -455,7 +458,7 @@ func TestLoadedNumbersEqualDerivedNumbers(t *testing.T) {
 
 			empty := &shop{RawTable: storetest.NewRawTable(t, db, commerce.Dataset{}, dynamo.Options{}), rt: rt}
 			defer empty.DeleteTable()
-			other := newShop(t, rt, db)
+			other := newShop(t, rt, db, dynamo.Options{})
 			defer other.DeleteTable()
 			others := newDataset(t)
 			vary(rt, &others)
