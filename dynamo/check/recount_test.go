@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -254,6 +255,49 @@ func TestRecountRestartsWhenTheStockChanges(t *testing.T) {
 		}
 		s.expect("available", "18")
 		s.move(second, commerce.Cancelled)
+		s.CheckClean()
+	})
+}
+
+// Orders that were placed or changed just before or during a check are counted once, in every status
+// and in every shard of the index.
+func TestRecountOfNewOrders(t *testing.T) {
+	t.Parallel()
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		opts := dynamo.Options{Shards: 2}
+		s := stockFixture{storetest.NewRawTable(t, db, workload.Fixture{Customers: 1, Products: 1, Warehouses: 1, Stock: 200}.Dataset(t), opts)}
+		placeInEveryStatus := func() {
+			for i := range 20 {
+				id := s.place(1)
+				for _, to := range [][]commerce.Status{{}, {commerce.Cancelled}, {commerce.Confirmed}, {commerce.Confirmed, commerce.Shipped}, {commerce.Confirmed, commerce.Shipped, commerce.Delivered}}[i%5] {
+					s.move(id, to)
+				}
+			}
+		}
+		placeInEveryStatus()
+		damages := 1
+		s.damage("available", "500")
+		for k := range s.All() {
+			if pk, sk, _ := strings.Cut(k, " "); pk == "ORDER_COUNTS" {
+				s.Set(pk, sk, storetest.Item{"pending": storetest.Num("100")})
+				damages++
+			}
+		}
+		var once sync.Once
+		repairing := s
+		repairing.Store = storetest.StoreWithClient(t, s.Store, storetest.WithRequestHook(db, func(_ context.Context, in any) error {
+			if _, scan := in.(*dynamodb.ScanInput); !scan { // the scan of this small table is a single request
+				once.Do(placeInEveryStatus)
+			}
+			return nil
+		}), opts)
+		// A later pass would correct wrong counts, but would also report them.
+		if drifts, summary := repairing.Check(check.Options{Repair: true}); len(drifts) != damages || summary.UnrepairedCount() > 0 {
+			t.Errorf("after %d damages, the check reports %+v", damages, drifts)
+		}
+		if problems, err := storetest.AuditCounters(t.Context(), db, s.Name); err != nil || len(problems) > 0 {
+			t.Errorf("after the repair, %q, %v", problems, err)
+		}
 		s.CheckClean()
 	})
 }
