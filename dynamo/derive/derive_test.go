@@ -297,6 +297,17 @@ func problemsOf(sums []derive.Sum, entities []*model.Entity) (problems []string)
 		}
 	}
 	for _, sum := range sums {
+		first := sums[slices.IndexFunc(sums, func(s derive.Sum) bool { return s.Target == sum.Target })]
+		if first.Optional != sum.Optional || first.Revision != sum.Revision {
+			add("%s and %s are in the same record, so Optional and Revision must be the same", first.Attributes, sum.Attributes)
+		}
+		local := len(sum.Bases()) > 0
+		for _, base := range sum.Bases() {
+			local = local && slices.ContainsFunc(model.Entities(), func(e *model.Entity) bool { return e.BaseEntity() == base && e.PK == sum.Target.PK })
+		}
+		if sum.Local != local {
+			add("Local of %s is %v, but must be %v", sum.Attributes, sum.Local, local)
+		}
 		if sum.Revision != "" && !model.IsRevision(sum.Revision) {
 			add("the revision %s of %s is no revision: let its name end in Revision", sum.Revision, sum.Attributes)
 		}
@@ -321,7 +332,15 @@ func TestDeclaredSums(t *testing.T) {
 			counted[i].Target = &byOrders
 		}
 	}
+	mixed, local := slices.Clone(derive.Sums()), slices.Clone(derive.Sums())
+	for i := range mixed {
+		if mixed[i].Attributes[0] == model.AttrAvailable {
+			mixed[i].Revision, local[i].Local = "", true
+		}
+	}
 	for want, problems := range map[string][]string{
+		"[orderCount] and [available] are in the same record":                         problemsOf(mixed, nil),
+		"Local of [available] is true":                                                problemsOf(local, nil),
 		"the revision changes of [orders] is no revision":                             problemsOf([]derive.Sum{{Target: &model.EntityWarehouse, Attributes: []string{"orders"}, Revision: "changes"}}, nil),
 		"{orderCount}#{sku} of entity product contains the derived number orderCount": problemsOf(counted, []*model.Entity{&byOrders}),
 		"entity category has the kind Sum":                                            problemsOf(nil, []*model.Entity{&model.EntityCategory}),
