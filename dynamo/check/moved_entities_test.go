@@ -79,6 +79,13 @@ func TestEntitiesInEveryItemCollection(t *testing.T) {
 			if changed := storetest.DifferingKeys(sound, r.All()); len(changed) > 0 {
 				t.Errorf("after the repair, %q differ", changed)
 			}
+			// Edges of a lost record are no longer needed.
+			lost := model.KeyOf(records[0])
+			r.Delete(lost.PK, lost.SK)
+			if drifts, summary := r.Check(check.Options{Repair: true}); len(drifts) != len(records)-1 || summary.UnrepairedCount() > 0 {
+				t.Errorf("of %d edges of a lost record, the check reports %+v", len(records)-1, drifts)
+			}
+			r.CheckClean()
 		})
 	}
 }
