@@ -17,8 +17,10 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/change"
 	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/dynamo/derive"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/internal/test/faults"
 	"github.com/ordergraph/ordergraph/internal/test/longtest"
@@ -127,6 +129,24 @@ func TestRepairDoesNotReplaceConcurrentlyAddedRecords(t *testing.T) {
 		}
 		if rec := r.Get("CUSTOMER#c1", "ORDER#"+storetest.SmallOrderID(0)); rec["note"] == nil {
 			t.Errorf("the repair replaced the record of the concurrent writer with %s", storetest.FormatItem(rec))
+		}
+		r.CheckClean()
+	})
+}
+
+// A repair that deletes a record does not delete it if it has changed meanwhile.
+func TestRepairDoesNotDeleteConcurrentlyChangedRecords(t *testing.T) {
+	t.Parallel()
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
+		r.Put(model.CategoryRecord(&model.KeyBuilder{}, commerce.Category{Name: "Empty", Version: 1}))
+		repairConcurrently(r, func() {
+			if _, err := r.Store.CreateProduct(t.Context(), change.Caller{Name: "t"}, commerce.Product{SKU: "new", Name: "New", Category: "Empty", UnitPrice: storetest.USD("1")}); err != nil {
+				t.Error(err)
+			}
+		})
+		if n := storetest.Record(r.Get("CATEGORIES", "CATEGORY#Empty")).Int("productCount"); n != 1 {
+			t.Errorf("the category has %d products, want 1", n)
 		}
 		r.CheckClean()
 	})
