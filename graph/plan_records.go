@@ -16,28 +16,16 @@ import (
 // other reads that depend on a record run after it. reads_generated.go contains the code for most
 // fields with @reads. The code in this file handles the fields with @reads(byHand).
 
-// planReferences plans lookups of the records in r, and the reads that depend only on their IDs.
-func (p plan) planReferences(ctx context.Context, r *pendingRecords) {
-	planRecords(ctx, p, &r.lineItems, model.OrderItem, nil)
-	addOrderItemReferences(r.lineItems.targets(), r)
-	planRecords(ctx, p, &r.inventoryLevels, model.InventoryLevel, nil)
-	addInventoryLevelReferences(r.inventoryLevels.targets(), r)
-	planOrders(ctx, p, &r.orders, model.OrderByID, func(id commerce.OrderID) commerce.OrderID { return id })
-	planRecords(ctx, p, &r.products, model.ProductBySKU, nil)
-	p.productLists(ctx, r.products.targets())
-	p.planCustomersByID(ctx, &r.customers)
-	planRecords(ctx, p, &r.employees, model.EmployeeByID, plan.employeeReferences)
-	p.employeeLists(ctx, r.employees.targets())
-	planRecords(ctx, p, &r.warehouses, model.WarehouseByID, nil)
-	p.warehouseLists(ctx, r.warehouses.targets())
-}
-
 // planCollections schedules reads of the item collections of orders and products. If the plan needs
 // another record of such an item collection, the plan uses the item collection.
 func (p plan) planCollections(ctx context.Context, r *pendingRecords) {
 	planKeys(ctx, p, &r.orderCollections, loaders.RecordLoader(p.loaders, model.OrderByID).PlanCollections, plan.orders)
 	planKeys(ctx, p, &r.productCollections, loaders.RecordLoader(p.loaders, model.ProductBySKU).PlanCollections, nil)
 	p.productLists(ctx, r.productCollections.targets())
+}
+
+func (p plan) planOrdersByID(ctx context.Context, w *pendingKeys[commerce.OrderID]) {
+	planOrders(ctx, p, w, model.OrderByID, func(id commerce.OrderID) commerce.OrderID { return id })
 }
 
 func (p plan) planCustomersByID(ctx context.Context, w *pendingKeys[commerce.CustomerID]) {

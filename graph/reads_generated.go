@@ -1161,6 +1161,22 @@ func entityTypes() []entityType {
 	}
 }
 
+// planReferences plans lookups of the records in r, and the reads that depend only on their IDs.
+func (p plan) planReferences(ctx context.Context, r *pendingRecords) {
+	planRecords(ctx, p, &r.lineItems, model.OrderItem, nil)
+	addOrderItemReferences(r.lineItems.targets(), r)
+	planRecords(ctx, p, &r.inventoryLevels, model.InventoryLevel, nil)
+	addInventoryLevelReferences(r.inventoryLevels.targets(), r)
+	p.planCustomersByID(ctx, &r.customers)
+	p.planOrdersByID(ctx, &r.orders)
+	planRecords(ctx, p, &r.products, model.ProductBySKU, nil)
+	p.productLists(ctx, r.products.targets())
+	planRecords(ctx, p, &r.employees, model.EmployeeByID, plan.employeeReferences)
+	p.employeeLists(ctx, r.employees.targets())
+	planRecords(ctx, p, &r.warehouses, model.WarehouseByID, nil)
+	p.warehouseLists(ctx, r.warehouses.targets())
+}
+
 // planAfterRecord plans the reads that the selections of a record require. The record itself has
 // already been read. It is the result of a mutation.
 func (p plan) planAfterRecord(ctx context.Context, record any, selections []*operation.SelectionSet) {

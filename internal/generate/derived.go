@@ -68,15 +68,31 @@ const mutationsFile = "schema/mutations.graphqls"
 // writeMaxLines writes the value of commerce.MaxLines into the description of the mutation
 // placeOrder.
 func writeMaxLines(cfg *config.Config, commerce *types.Package) {
-	text := string(mustValue(os.ReadFile(mutationsFile)))
-	const begin, end = "Places an order of 1 to ", " products"
-	before, rest, found := strings.Cut(text, begin)
+	maxLines := commerce.Scope().Lookup("MaxLines").(*types.Const).Val()
+	replaceText(cfg, mutationsFile, "Places an order of 1 to ", maxLines.String(), " products")
+}
+
+// writeEntityUnion writes the names of the types with the directive @key into the union of all types
+// that other subgraphs can refer to.
+func writeEntityUnion(cfg *config.Config, schema *gql.SchemaDocument) {
+	var names []string
+	for _, t := range schema.Definitions {
+		if t.Directives.ForName("key") != nil {
+			names = append(names, t.Name)
+		}
+	}
+	slices.Sort(names)
+	replaceText(cfg, "schema/federation.graphqls", "\nunion _Entity = ", strings.Join(names, " | "), "\n")
+}
+
+// replaceText replaces the text between begin and end in a schema file.
+func replaceText(cfg *config.Config, file, begin, text, end string) {
+	before, rest, found := strings.Cut(string(mustValue(os.ReadFile(file))), begin)
 	_, after, ended := strings.Cut(rest, end)
 	if !found || !ended {
-		fail("%s: no description contains %q followed by %q: restore the text that states the maximum number of products", mutationsFile, begin, end)
+		fail("%s does not contain %q followed by %q: restore this text, because the generator updates the part between", file, begin, end)
 	}
-	maxLines := commerce.Scope().Lookup("MaxLines").(*types.Const).Val()
-	saveSource(cfg, mutationsFile, before+begin+maxLines.String()+end+after)
+	saveSource(cfg, file, before+begin+text+end+after)
 }
 
 // saveSource writes a schema file, and replaces its text in the configuration.
@@ -113,6 +129,7 @@ func bindTypes(models config.TypeMap, schema *gql.SchemaDocument, from *types.Pa
 func deriveSchema(cfg *config.Config, store, commerce, access *types.Package) *derivedSchema {
 	writeMaxLines(cfg, commerce)
 	schema := parseHandWrittenSchema(cfg.Sources)
+	writeEntityUnion(cfg, schema)
 	bindTypes(cfg.Models, schema, commerce)
 	bindTypes(cfg.Models, schema, access)
 	d := &derivedSchema{mutations: map[string]mutation{}, models: map[string]string{}, enums: map[string]map[string]config.EnumValue{}}

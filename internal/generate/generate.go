@@ -38,6 +38,10 @@ type generator struct {
 	limitMethods map[string]filterMethod
 	// mutations contains the fields of the schema type Mutation, by name.
 	mutations map[string]mutation
+	// plans describes the generated query plan of each object type, by name.
+	plans map[string]objectPlan
+	// lookups contains the fields of Query that look up one record by its key.
+	lookups []plannedField
 }
 
 func newGenerator(data *codegen.Data) *generator {

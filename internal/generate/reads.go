@@ -310,6 +310,13 @@ type plannedField struct {
 	pattern readsDirective
 }
 
+// objectPlan describes the fields with @reads of an object type.
+type objectPlan struct {
+	// lists and references report whether the generated plan reads lists, and records to which the
+	// object refers. byHand reports whether a part of the plan is written by hand.
+	lists, references, byHand bool
+}
+
 // fieldNumber returns the name of the constant that contains the number of a field with @reads, as
 // in operation.Field.Number.
 func fieldNumber(object, field string) string {
@@ -376,6 +383,8 @@ return true
 	if len(references) > 0 {
 		g.writeReferencePlans(o, own, references)
 	}
+	others := slices.ContainsFunc(references, func(f plannedField) bool { return f.pattern.number != own.number })
+	g.plans[o.Name] = objectPlan{len(lists) > 0, others, byHand}
 }
 
 // writePendingRecords writes the type pendingRecords, with one list of keys for each kind of record
@@ -402,6 +411,40 @@ type pendingRecords struct {`)
 		methods += fmt.Sprintf("return &r.%s\n}\n", list)
 	}
 	g.line("}\n%s", methods)
+	g.lookups = lookups
+}
+
+// writePlanReferences writes the method that plans the lookups of all pending records. The keys with
+// several parts are first, because they contain the keys of further records.
+func (g *generator) writePlanReferences() {
+	g.line(`
+// planReferences plans lookups of the records in r, and the reads that depend only on their IDs.
+func (p plan) planReferences(ctx context.Context, r *pendingRecords) {`)
+	after := ""
+	for _, f := range g.lookups {
+		object, list, pattern := f.TypeReference.Definition.Name, f.pattern.pluralRecordName(), f.pattern.name
+		kind, then := g.plans[object], "nil"
+		_, hasParts := f.pattern.key.Underlying().(*types.Struct)
+		switch {
+		case !sameType(f.pattern.value, f.TypeReference.GO): // the lookup returns only the ID of the record
+		case hasParts:
+			g.line("planRecords(ctx, p, &r.%s, model.%s, nil)", list, pattern)
+			if kind.references {
+				g.line("add%sReferences(r.%s.targets(), r)", object, list)
+			}
+		case kind.byHand:
+			after += fmt.Sprintf("p.plan%sByID(ctx, &r.%s)\n", templates.UcFirst(list), list)
+		default:
+			if kind.references {
+				then = "plan." + lcFirst(object) + "References"
+			}
+			after += fmt.Sprintf("planRecords(ctx, p, &r.%s, model.%s, %s)\n", list, pattern, then)
+			if kind.lists {
+				after += fmt.Sprintf("p.%sLists(ctx, r.%s.targets())\n", lcFirst(object), list)
+			}
+		}
+	}
+	g.line("%s}", after)
 }
 
 // writeListPlans writes the function that schedules the reads for the list fields of an object
@@ -693,7 +736,7 @@ func generateReads(data *codegen.Data, p plugin) {
 	g.addImport(pagingPackage, "paging")
 	g.addImport(loadersPackage, "loaders")
 	g.patterns, g.mutations = p.patterns, p.derived.mutations
-	g.typedPatterns, g.limitMethods = typedPatterns(p.model, p.patterns), filterMethods()
+	g.typedPatterns, g.limitMethods, g.plans = typedPatterns(p.model, p.patterns), filterMethods(), map[string]objectPlan{}
 	var resolvers []string
 	for _, o := range data.Objects {
 		if o.HasResolvers() {
@@ -709,6 +752,7 @@ func generateReads(data *codegen.Data, p plugin) {
 		}
 	}
 	g.writeEntityTypes()
+	g.writePlanReferences()
 	g.writePlanAfterRecord()
 	slices.Sort(resolvers)
 	for _, name := range resolvers {
