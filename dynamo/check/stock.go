@@ -134,6 +134,7 @@ func (v *productVerifier) verify(c *check) *diagnosis {
 	v.decoded, v.levelSum, v.decodedLevels = nil, nil, nil
 	b := c.table.KeyBuilder()
 	diag.trustedKey, diag.trusted = v.primaryKey, v.record()
+	v.others.verify(diag)
 	if v.record() == nil {
 		for _, level := range v.levels.sorted() {
 			if level.record() != nil {
@@ -145,7 +146,6 @@ func (v *productVerifier) verify(c *check) *diagnosis {
 		return diag
 	}
 	v.verifyInventoryLevels(diag)
-	v.others.verify(diag)
 	product, err := decode(diag, &v.recordWithEdges, v.primaryKey, c.table.DecodeProduct)
 	if err != nil {
 		diag.addUnreadable(model.KeyOf(v.record()), err)
