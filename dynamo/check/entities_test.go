@@ -60,8 +60,40 @@ func newTableWithEveryEntity(t *testing.T, db *dynamodb.Client) storetest.RawTab
 		t.Fatal(err)
 	}
 	r.Put(deletedCustomer("c9"))
+	putSamples(t, r)
 	r.CheckClean()
 	return r
+}
+
+// putSamples adds a record and its copies of each base entity that has no record yet. The attributes
+// come from the declaration of the entity. Those in keys have the values of other records.
+func putSamples(t *testing.T, r storetest.RawTable) {
+	t.Helper()
+	known := storetest.Item{}
+	all := r.All()
+	for _, k := range slices.Sorted(maps.Keys(all)) {
+		maps.Copy(known, all[k])
+	}
+	codec := &model.Codec{Currency: "USD", Shards: 1}
+	for _, e := range model.Entities() {
+		if e.Kind != model.Base || model.AttributesOf(e) == nil || len(ofEntity(all, e.Name)) > 0 {
+			continue
+		}
+		sample := map[string]types.AttributeValue{"N": storetest.Num("1"), "S": storetest.Str("sample"), "BOOL": &types.AttributeValueMemberBOOL{}, "L": &types.AttributeValueMemberL{}}
+		attributes := model.Record{}
+		for _, a := range model.AttributesOf(e) {
+			if attributes[a.Name] = sample[a.Type]; model.IsInPrimaryKey(e, a.Name) && known[a.Name] != nil {
+				attributes[a.Name] = known[a.Name]
+			}
+		}
+		records, err := codec.Reencode(e, attributes)
+		if err != nil {
+			t.Fatalf("the test cannot build a record of entity %q from its declaration, so add one to the test's table: %v", e.Name, err)
+		}
+		for _, rec := range records {
+			r.Put(rec)
+		}
+	}
 }
 
 // ofEntity returns the records of an entity, by key.
