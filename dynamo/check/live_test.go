@@ -134,12 +134,17 @@ func TestRepairDoesNotReplaceConcurrentlyAddedRecords(t *testing.T) {
 	})
 }
 
-// A repair that deletes a record does not delete it if it has changed meanwhile.
+// A repair that deletes a record does not delete it if it has changed meanwhile, even if it has more
+// attributes than a condition compares.
 func TestRepairDoesNotDeleteConcurrentlyChangedRecords(t *testing.T) {
 	t.Parallel()
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
-		r.Put(model.CategoryRecord(&model.KeyBuilder{}, commerce.Category{Name: "Empty", Version: 1}))
+		category := model.CategoryRecord(&model.KeyBuilder{}, commerce.Category{Name: "Empty", Version: 1})
+		for i := range 125 {
+			category[fmt.Sprintf("a%03d", i)] = storetest.Str("x")
+		}
+		r.Put(category)
 		repairConcurrently(r, func() {
 			if _, err := r.Store.CreateProduct(t.Context(), change.Caller{Name: "t"}, commerce.Product{SKU: "new", Name: "New", Category: "Empty", UnitPrice: storetest.USD("1")}); err != nil {
 				t.Error(err)
