@@ -25,8 +25,8 @@
 //     STATUS#pending#3. The shards of DynamoDB Streams are a different concept.
 //   - The change feed delivers events to subscribers. It reads new events from the table's stream,
 //     and missed events from the timelines of the orders.
-//   - A drift is an inconsistency: a record contradicts another record or the data model. The kind
-//     of a drift determines how it is repaired.
+//   - An inconsistency is an inconsistency: a record contradicts another record or the data model. The kind
+//     of an inconsistency determines how it is repaired.
 //
 // Caveats:
 //

@@ -160,8 +160,8 @@ func TestReferencesOnlyInIndexKeys(t *testing.T) {
 				}
 			}
 		}
-		if drifts, summary := r.Check(check.Options{Repair: true}); summary.UnrepairedCount() > 0 {
-			t.Errorf("the repair did not fix all drifts: %+v", drifts)
+		if inconsistencies, summary := r.Check(check.Options{Repair: true}); summary.UnrepairedCount() > 0 {
+			t.Errorf("the repair did not fix all inconsistencies: %+v", inconsistencies)
 		}
 		compare("after a repair", r.Store)
 		r.CheckClean()

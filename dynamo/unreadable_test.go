@@ -147,19 +147,19 @@ func TestRepairKeepsUnreadableAttributes(t *testing.T) {
 				return
 			}
 			before := r.All()
-			drifts, summary := r.Check(check.Options{Repair: true})
-			what := fmt.Sprintf("%s of %q is %#v: found %+v", name, keys, storetest.CanonicalNumber(value), drifts)
+			inconsistencies, summary := r.Check(check.Options{Repair: true})
+			what := fmt.Sprintf("%s of %q is %#v: found %+v", name, keys, storetest.CanonicalNumber(value), inconsistencies)
 			if changed := storetest.DifferingKeys(before, r.All()); len(changed) > 0 {
 				t.Errorf("%s, and changed %q", what, changed)
 			}
 			var named []string
-			for _, d := range drifts {
+			for _, d := range inconsistencies {
 				if d.Kind == "unreadable" && d.ByHand && strings.Contains(d.Detail, fmt.Sprintf("attribute %q ", name)) {
 					named = append(named, d.PK+" "+d.SK)
 				}
 			}
 			slices.Sort(named)
-			if !slices.Equal(named, slices.Sorted(slices.Values(keys))) || len(drifts) != len(keys) || summary.UnrepairedCount() != len(keys) || summary.ByHand != len(keys) {
+			if !slices.Equal(named, slices.Sorted(slices.Values(keys))) || len(inconsistencies) != len(keys) || summary.UnrepairedCount() != len(keys) || summary.ByHand != len(keys) {
 				t.Errorf("%s, %d left", what, summary.UnrepairedCount())
 			}
 		})
@@ -377,11 +377,11 @@ func TestReadableAttributesAreChecked(t *testing.T) {
 				}
 				r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 3), dynamo.Options{})
 				c.damage(r)
-				if drifts, _ := r.Check(check.Options{Restore: c.restore}); storetest.FormatDriftCounts(drifts) != c.found {
-					t.Errorf("found %s, want %s\n%+v", storetest.FormatDriftCounts(drifts), c.found, drifts)
+				if inconsistencies, _ := r.Check(check.Options{Restore: c.restore}); storetest.FormatKindCounts(inconsistencies) != c.found {
+					t.Errorf("found %s, want %s\n%+v", storetest.FormatKindCounts(inconsistencies), c.found, inconsistencies)
 				}
-				if drifts, summary := r.Check(check.Options{Repair: true, Restore: c.restore}); summary.UnrepairedCount() != len(c.keeps) || summary.ByHand != len(c.keeps) {
-					t.Errorf("the repair left %d, want %d\n%+v", summary.UnrepairedCount(), len(c.keeps), drifts)
+				if inconsistencies, summary := r.Check(check.Options{Repair: true, Restore: c.restore}); summary.UnrepairedCount() != len(c.keeps) || summary.ByHand != len(c.keeps) {
+					t.Errorf("the repair left %d, want %d\n%+v", summary.UnrepairedCount(), len(c.keeps), inconsistencies)
 				}
 				for k, name := range c.keeps {
 					pk, sk, _ := strings.Cut(k, " ")
@@ -395,8 +395,8 @@ func TestReadableAttributesAreChecked(t *testing.T) {
 						t.Errorf("%s is %s", k, storetest.FormatItem(rec))
 					}
 				}
-				if drifts, _ := r.Check(check.Options{}); storetest.FormatDriftCounts(drifts) != fmt.Sprintf("unreadable %d", len(c.keeps)) {
-					t.Errorf("after the repair found %+v", drifts)
+				if inconsistencies, _ := r.Check(check.Options{}); storetest.FormatKindCounts(inconsistencies) != fmt.Sprintf("unreadable %d", len(c.keeps)) {
+					t.Errorf("after the repair found %+v", inconsistencies)
 				}
 			})
 		})

@@ -918,8 +918,8 @@ func TestImportedOrdersLeaveNoWrongNumbers(t *testing.T) {
 				t.Errorf("p01 has %s orders, p02 %s, want none and %s", number("p01"), number("p02"), all)
 			}
 		}
-		if drifts, summary := to.Check(check.Options{Repair: true}); summary.UnrepairedCount() > 0 {
-			t.Errorf("found %+v", drifts)
+		if inconsistencies, summary := to.Check(check.Options{Repair: true}); summary.UnrepairedCount() > 0 {
+			t.Errorf("found %+v", inconsistencies)
 		}
 		if number("p00") != all || number("p01") != all {
 			t.Errorf("after a repair p00 has %s orders, p01 %s, want %s", number("p00"), number("p01"), all)

@@ -166,8 +166,8 @@ func TestRepairedTimelineFollowsLastEvent(t *testing.T) {
 			if round == 0 {
 				found = "last-event 1, order-counts 1, timeline 1" // one open order less
 			}
-			if drifts, summary := r.Check(check.Options{Repair: true}); storetest.FormatDriftCounts(drifts) != found || summary.UnrepairedCount() > 0 {
-				t.Errorf("round %d: found %+v", round, drifts)
+			if inconsistencies, summary := r.Check(check.Options{Repair: true}); storetest.FormatKindCounts(inconsistencies) != found || summary.UnrepairedCount() > 0 {
+				t.Errorf("round %d: found %+v", round, inconsistencies)
 			}
 			if round == 1 {
 				if err := storetest.ChangeAddress(r.Store, other, round); err != nil {

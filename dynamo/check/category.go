@@ -59,14 +59,14 @@ func (v *categoryVerifier) verify(c *check) *diagnosis {
 	want := commerce.Category{Name: v.name, ProductCount: v.products, Version: 1}
 	switch {
 	case v.record == nil && v.products > 0:
-		diag.addMissing(driftCategoryCount, model.CategoryRecord(c.table.KeyBuilder(), want), nil, fmt.Sprintf("the category has products: %d", v.products))
+		diag.addMissing(kindCategoryCount, model.CategoryRecord(c.table.KeyBuilder(), want), nil, fmt.Sprintf("the category has products: %d", v.products))
 	case v.record == nil:
 	case v.products == 0:
-		diag.addOrphan(driftCategoryCount, v.record, "the category has no products")
+		diag.addOrphan(kindCategoryCount, v.record, "the category has no products")
 	default:
 		at := model.Reader{Record: diag.withoutUnreadable(&model.EntityCategory, v.record)}
 		want.Version = at.Number(model.AttrVersion)
-		diag.compare(&model.EntityCategory, v.record, model.CategoryRecord(c.table.KeyBuilder(), want), driftKeyAttribute)
+		diag.compare(&model.EntityCategory, v.record, model.CategoryRecord(c.table.KeyBuilder(), want), kindKeyAttribute)
 	}
 	return diag
 }

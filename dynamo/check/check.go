@@ -43,11 +43,11 @@ type Options struct {
 	// the check verifies records during the scan. Some records can be verified only after the scan. If
 	// MaxCandidates of them are waiting, the check reports further ones as unverified. 0 means 10,000.
 	MaxCandidates int
-	// OnDrift receives each inconsistency.
+	// OnInconsistency receives each inconsistency.
 	//
-	// CheckRecords calls OnDrift, OnUnverified and OnProgress one at a time, never concurrently. Each
+	// CheckRecords calls OnInconsistency, OnUnverified and OnProgress one at a time, never concurrently. Each
 	// of these functions may be nil.
-	OnDrift func(Drift)
+	OnInconsistency func(Inconsistency)
 	// OnUnverified receives each record that could not be verified.
 	OnUnverified func(UnverifiedRecord)
 	// OnProgress receives the progress of the current pass after each scanned page and after each
@@ -60,18 +60,18 @@ const NoIndexLag time.Duration = -1
 
 const defaultIndexLag = time.Second
 
-// Drift is an inconsistency: a record that contradicts another record or the data model.
-type Drift struct {
-	// Kind is the kind of inconsistency. repair.DriftKinds lists the names of all kinds.
+// Inconsistency is a record that contradicts another record or the data model.
+type Inconsistency struct {
+	// Kind is the kind of inconsistency. Kinds lists the names of all kinds.
 	Kind string `json:"kind"`
 	// PK and SK are the primary key of the record, or the key that a missing record should have.
 	PK string `json:"pk"`
 	SK string `json:"sk"`
 	// Detail states the stored values and the expected values.
 	Detail string `json:"detail"`
-	// Repaired reports whether the drift has been repaired.
+	// Repaired reports whether the inconsistency has been repaired.
 	Repaired bool `json:"repaired"`
-	// ByHand reports whether an operator must repair the drift, because CheckRecords cannot.
+	// ByHand reports whether an operator must repair the inconsistency, because CheckRecords cannot.
 	ByHand bool `json:"byHand,omitempty"`
 	// StandIn reports whether the record is lost, so the repair writes a substitute with its ID.
 	StandIn bool `json:"standIn,omitempty"`
@@ -243,8 +243,8 @@ type check struct {
 	statuses          *recount
 	// uncertainProducts maps a product to an unreadable order that may reserve stock of the product.
 	uncertainProducts map[commerce.SKU]commerce.OrderID
-	// driftedCustomers are the customers with an inconsistent order that was not repaired.
-	driftedCustomers map[commerce.CustomerID]bool
+	// inconsistentCustomers are the customers with an inconsistent order that was not repaired.
+	inconsistentCustomers map[commerce.CustomerID]bool
 	// unreadableCustomers are the customers whose ID is in an unreadable order.
 	unreadableCustomers map[commerce.CustomerID]bool
 	// abandonedOrder is an order that was not verified, because too many records wait for the end of
@@ -313,7 +313,7 @@ func newCheck(t *table.Table, client *client, opts Options, reports *recentSet) 
 		table: t, client: client, opts: opts, reports: reports,
 		summary:    Summary{Found: map[string]int{}, Repaired: map[string]int{}},
 		candidates: map[target]candidate{}, postponed: map[target]candidate{},
-		uncertainProducts: map[commerce.SKU]commerce.OrderID{}, unreadableCustomers: map[commerce.CustomerID]bool{}, driftedCustomers: map[commerce.CustomerID]bool{},
+		uncertainProducts: map[commerce.SKU]commerce.OrderID{}, unreadableCustomers: map[commerce.CustomerID]bool{}, inconsistentCustomers: map[commerce.CustomerID]bool{},
 		seenWarehouses: map[commerce.WarehouseID]bool{}, referencedWarehouses: map[commerce.WarehouseID]bool{},
 		missingCopies: map[commerce.CustomerID]int{}, scannedCounts: map[derive.Target]bool{},
 	}
@@ -666,7 +666,7 @@ func (c *check) report(found, last *diagnosis) {
 			continue
 		}
 		c.reported.add(f.key.Text())
-		d := Drift{
+		d := Inconsistency{
 			Kind: f.kind, PK: f.key.PK, SK: f.key.SK, Detail: f.detail, Repaired: !last.hasFinding(f.kind, f.key),
 			ByHand: f.remedy == remedyManual, StandIn: f.remedy == remedyStandIn,
 		}
@@ -679,8 +679,8 @@ func (c *check) report(found, last *diagnosis) {
 		case found.refusalReason != "":
 			d.Detail += "; the repair was refused: " + found.refusalReason
 		}
-		if (d.Repaired || c.reports.add(f.kind+" "+f.key.Text())) && c.opts.OnDrift != nil {
-			c.opts.OnDrift(d)
+		if (d.Repaired || c.reports.add(f.kind+" "+f.key.Text())) && c.opts.OnInconsistency != nil {
+			c.opts.OnInconsistency(d)
 		}
 	}
 }

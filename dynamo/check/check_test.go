@@ -59,7 +59,7 @@ type damage struct {
 	// changes reports whether the repaired records differ from the original records, because the
 	// repair cannot restore a value.
 	changes bool
-	// byHand is the number of drifts that cannot be repaired.
+	// byHand is the number of inconsistencies that cannot be repaired.
 	byHand int
 	// deletes reports whether the repair treats a missing record as deleted, instead of restoring it.
 	deletes bool
@@ -376,16 +376,16 @@ func TestDamagesAreFoundAndRepaired(t *testing.T) {
 				healthy := r.All()
 				d.do(r)
 				damaged := r.All()
-				drifts, summary := r.Check(check.Options{Restore: !d.deletes})
-				if got := storetest.FormatDriftCounts(drifts); got != d.found || summary.UnrepairedCount() != len(drifts) {
-					t.Errorf("found %s, %d left, want %s:\n%+v", got, summary.UnrepairedCount(), d.found, drifts)
+				inconsistencies, summary := r.Check(check.Options{Restore: !d.deletes})
+				if got := storetest.FormatKindCounts(inconsistencies); got != d.found || summary.UnrepairedCount() != len(inconsistencies) {
+					t.Errorf("found %s, %d left, want %s:\n%+v", got, summary.UnrepairedCount(), d.found, inconsistencies)
 				}
 				if changed := storetest.DifferingKeys(damaged, r.All()); len(changed) > 0 {
 					t.Errorf("a check without repair changed %q", changed)
 				}
-				drifts, summary = r.Check(check.Options{Repair: true, Restore: !d.deletes})
-				if got := storetest.FormatDriftCounts(drifts); got != d.found+d.also || summary.UnrepairedCount() != d.byHand {
-					t.Errorf("repair found %s, %d left, want %s, %d:\n%+v", got, summary.UnrepairedCount(), d.found+d.also, d.byHand, drifts)
+				inconsistencies, summary = r.Check(check.Options{Repair: true, Restore: !d.deletes})
+				if got := storetest.FormatKindCounts(inconsistencies); got != d.found+d.also || summary.UnrepairedCount() != d.byHand {
+					t.Errorf("repair found %s, %d left, want %s, %d:\n%+v", got, summary.UnrepairedCount(), d.found+d.also, d.byHand, inconsistencies)
 				}
 				if d.byHand == 0 {
 					r.CheckClean()
@@ -404,9 +404,9 @@ func TestSampleDatasetIsClean(t *testing.T) {
 	t.Parallel()
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.RawTable{T: t, DB: db, Store: storetest.SampleStore(t, db)}
-		drifts, summary := r.Check(check.Options{Segments: 2})
-		if len(drifts) > 0 || summary.Unverified > 0 {
-			t.Errorf("found %+v, %d unverified", drifts, summary.Unverified)
+		inconsistencies, summary := r.Check(check.Options{Segments: 2})
+		if len(inconsistencies) > 0 || summary.Unverified > 0 {
+			t.Errorf("found %+v, %d unverified", inconsistencies, summary.Unverified)
 		}
 		if summary.Records == 0 || summary.Orders != 9 || summary.Customers != 7 || summary.External != 0 || summary.Products == 0 || summary.Warehouses == 0 || summary.Employees == 0 {
 			t.Errorf("counted %+v", summary)
@@ -428,11 +428,11 @@ func TestStockHeldByDamagedOrdersCounts(t *testing.T) {
 		r.Set("ORDER#"+storetest.SmallOrderID(3), "#METADATA", storetest.Item{"status": storetest.Str("pending"), "version": storetest.Num("2")})
 		r.Set("ORDER#"+storetest.SmallOrderID(1), "#METADATA", storetest.Item{"status": storetest.Str("shipped"), "version": storetest.Num("2")})
 		for _, repair := range []bool{false, true} {
-			drifts, _ := r.Check(check.Options{Repair: repair})
-			i := slices.IndexFunc(drifts, func(d check.Drift) bool { return d.Kind == "stock-available" })
+			inconsistencies, _ := r.Check(check.Options{Repair: repair})
+			i := slices.IndexFunc(inconsistencies, func(d check.Inconsistency) bool { return d.Kind == "stock-available" })
 			want := fmt.Sprintf("available is 500, should be %s", healthy.(*types.AttributeValueMemberN).Value)
-			if i < 0 || drifts[i].Detail != want {
-				t.Errorf("found %+v, want %s", drifts, want)
+			if i < 0 || inconsistencies[i].Detail != want {
+				t.Errorf("found %+v, want %s", inconsistencies, want)
 			}
 		}
 		r.CheckClean()
@@ -440,9 +440,9 @@ func TestStockHeldByDamagedOrdersCounts(t *testing.T) {
 		r.Set("PRODUCT#p01", "#METADATA", storetest.Item{"available": storetest.Num("500")})
 		r.Set("ORDER#"+storetest.SmallOrderID(0), "#METADATA", storetest.Item{"status": nil})
 		r.Set("CUSTOMER#c1", "ORDER#"+storetest.SmallOrderID(0), storetest.Item{"status": nil})
-		drifts, summary := r.Check(check.Options{Repair: true})
-		if storetest.FormatDriftCounts(drifts) != "unreadable 2" || summary.Unverified == 0 || summary.ByHand != 2 || !drifts[0].ByHand {
-			t.Errorf("found %+v, %d unverified", drifts, summary.Unverified)
+		inconsistencies, summary := r.Check(check.Options{Repair: true})
+		if storetest.FormatKindCounts(inconsistencies) != "unreadable 2" || summary.Unverified == 0 || summary.ByHand != 2 || !inconsistencies[0].ByHand {
+			t.Errorf("found %+v, %d unverified", inconsistencies, summary.Unverified)
 		}
 	})
 }
@@ -457,8 +457,8 @@ func TestMissingCurrency(t *testing.T) {
 			r.Check(check.Options{Repair: true}) // counts what open orders reserve
 			healthy := r.All()
 			r.Set("ORDER#"+storetest.SmallOrderID(0), "ITEM#p00", storetest.Item{"currency": nil})
-			drifts, _ := r.Check(check.Options{Repair: true})
-			if got := storetest.FormatDriftCounts(drifts); got != want {
+			inconsistencies, _ := r.Check(check.Options{Repair: true})
+			if got := storetest.FormatKindCounts(inconsistencies); got != want {
 				t.Errorf("currency %s: found %s, want %s", currency, got, want)
 			}
 			if changed := storetest.DifferingKeys(healthy, r.All()); want != "" && len(changed) > 0 {

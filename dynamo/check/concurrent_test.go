@@ -19,7 +19,7 @@ import (
 
 // repairConcurrently repairs the table. Another client makes change between the reads and the
 // writes of the repair. A transaction that only adds sums that are not stored yet is no repair.
-func repairConcurrently(r storetest.RawTable, change func()) ([]check.Drift, check.Summary) {
+func repairConcurrently(r storetest.RawTable, change func()) ([]check.Inconsistency, check.Summary) {
 	changed := false
 	return r.WithHTTPHook(func(operation string, _ int, body string) *http.Response {
 		writes := strings.Count(body, `"Update":`) + strings.Count(body, `"Put":`) + strings.Count(body, `"Delete":`)
@@ -122,7 +122,7 @@ func TestOrderPlacedDuringCountsOfProductAndRep(t *testing.T) {
 			r.Put(model.RepOrderCountRecord(&model.KeyBuilder{}, commerce.RepOrderCount{EmployeeID: "e1", Part: fmt.Sprint(i), Complete: i == 0, Orders: 9}))
 		}
 		placed, repairs := 0, 0
-		drifts, summary := r.WithHTTPHook(func(operation string, _ int, _ string) *http.Response {
+		inconsistencies, summary := r.WithHTTPHook(func(operation string, _ int, _ string) *http.Response {
 			// The order of repairs is: the product, the product again after the order, the account rep.
 			if operation != "TransactWriteItems" {
 				return nil
@@ -136,7 +136,7 @@ func TestOrderPlacedDuringCountsOfProductAndRep(t *testing.T) {
 			}
 			return nil
 		}).Check(check.Options{Repair: true})
-		if got := storetest.FormatDriftCounts(drifts); got != fmt.Sprintf("order-count %d", 1+model.RepOrderCountParts) || summary.UnrepairedCount() > 0 || placed != 2 {
+		if got := storetest.FormatKindCounts(inconsistencies); got != fmt.Sprintf("order-count %d", 1+model.RepOrderCountParts) || summary.UnrepairedCount() > 0 || placed != 2 {
 			t.Errorf("found %s, %d left, %d orders placed", got, summary.UnrepairedCount(), placed)
 		}
 		r.CheckClean()
@@ -151,12 +151,12 @@ func TestClaimTakenDuringItsRepair(t *testing.T) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		r.Set("EMAIL#ann@example.com", "#METADATA", storetest.Item{"customerId": storetest.Str("c2")})
 		address := "ann@example.com"
-		drifts, _ := repairConcurrently(r, func() {
+		inconsistencies, _ := repairConcurrently(r, func() {
 			if _, err := r.Store.UpdateCustomer(t.Context(), change.Caller{Name: "t"}, commerce.CustomerChange{ID: "c2", Email: &address}); err != nil {
 				t.Error(err)
 			}
 		})
-		if got := storetest.FormatDriftCounts(drifts); !strings.Contains(got, "email-shared 1") {
+		if got := storetest.FormatKindCounts(inconsistencies); !strings.Contains(got, "email-shared 1") {
 			t.Errorf("found %s", got)
 		}
 		if claim := storetest.FormatItem(r.Get("EMAIL#ann@example.com", "#METADATA")); !strings.Contains(claim, "customerId=c2 ") {

@@ -51,10 +51,10 @@ func TestTooManyOrdersToCount(t *testing.T) {
 		if n, err := r.Store.CountCustomerOrders(t.Context(), "c1"); !errors.Is(err, table.ErrTooManyOrders) {
 			t.Errorf("%d orders, %v", n, err)
 		}
-		drifts, summary := r.Check(check.Options{Repair: true})
-		drifts = withoutCounts(drifts)
-		if got := storetest.FormatDriftCounts(drifts); got != "order-count 1" || drifts[0].Detail != "orderCount is missing, should be 27" || summary.UnrepairedCount() != 0 {
-			t.Errorf("found %+v, %d left", drifts, summary.UnrepairedCount())
+		inconsistencies, summary := r.Check(check.Options{Repair: true})
+		inconsistencies = withoutCounts(inconsistencies)
+		if got := storetest.FormatKindCounts(inconsistencies); got != "order-count 1" || inconsistencies[0].Detail != "orderCount is missing, should be 27" || summary.UnrepairedCount() != 0 {
+			t.Errorf("found %+v, %d left", inconsistencies, summary.UnrepairedCount())
 		}
 		if got := r.Get("CUSTOMER#c1", "#METADATA")["orderCount"]; !storetest.EqualValues(got, storetest.Num("27")) {
 			t.Errorf("the repair wrote %v", got)

@@ -73,11 +73,11 @@ func verifyStatusCounts(diag *diagnosis, t derive.Target, now counted) {
 	want := model.OrderCountsRecord(diag.table.KeyBuilder(), counts)
 	switch {
 	case !isPart(t.Value(0), model.OrderCountParts):
-		diag.addOrphan(driftStatusCounts, now.record, "this record stores order counts, but its key contains an invalid record number")
+		diag.addOrphan(kindStatusCounts, now.record, "this record stores order counts, but its key contains an invalid record number")
 	case now.record == nil:
-		diag.addMissing(driftStatusCounts, want, nil, "this record with order counts by status is missing")
+		diag.addMissing(kindStatusCounts, want, nil, "this record with order counts by status is missing")
 	default:
-		diag.compare(&model.EntityOrderCounts, now.record, want, driftStatusCounts)
+		diag.compare(&model.EntityOrderCounts, now.record, want, kindStatusCounts)
 	}
 }
 
@@ -293,7 +293,7 @@ func (v *repOrdersVerifier) verify(c *check) *diagnosis {
 	first := v.parts[v.part(0)].record
 	diag.trustedKey, diag.trusted = v.key(c.table), first
 	for _, rec := range v.orphans {
-		diag.addOrphan(driftOrderCount, rec, "this record stores order counts, but its key contains an invalid record number")
+		diag.addOrphan(kindOrderCount, rec, "this record stores order counts, but its key contains an invalid record number")
 	}
 	complete := (&model.Reader{Record: first}).Flag(model.AttrComplete)
 	for i := range model.RepOrderCountParts {
@@ -303,16 +303,16 @@ func (v *repOrdersVerifier) verify(c *check) *diagnosis {
 		switch {
 		case v.employee == nil && sum == 0:
 			if have != nil {
-				diag.addOrphan(driftOrderCount, have, "this record counts the orders of an employee who does not exist")
+				diag.addOrphan(kindOrderCount, have, "this record counts the orders of an employee who does not exist")
 			}
 		case !complete && (!c.opts.Repair || v.employee == nil):
 			if have != nil {
 				verifyPartWithoutCount(diag, have)
 			}
 		case have != nil:
-			diag.compare(&model.EntityRepOrders, have, want, driftOrderCount)
+			diag.compare(&model.EntityRepOrders, have, want, kindOrderCount)
 		case i == 0 || orders > 0:
-			diag.addMissing(driftOrderCount, want, nil, fmt.Sprintf("this record with order counts is missing; the number of orders with this account rep is %d", sum))
+			diag.addMissing(kindOrderCount, want, nil, fmt.Sprintf("this record with order counts is missing; the number of orders with this account rep is %d", sum))
 		}
 	}
 	return diag
@@ -325,5 +325,5 @@ func verifyPartWithoutCount(diag *diagnosis, rec model.Record) {
 	diag.compare(&model.EntityRepOrders, rec, model.RepOrderCountRecord(diag.table.KeyBuilder(), commerce.RepOrderCount{
 		EmployeeID: commerce.EmployeeID(model.FirstPlaceholderValue(model.EntityRepOrders.PK, k.PK)), Part: part,
 		Complete: part == model.FirstRepCountPart && at.Flag(model.AttrComplete), Orders: at.Number(model.AttrOrders),
-	}), driftOrderCount)
+	}), kindOrderCount)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// customerVerifier verifies a customer's record and its edges (copies with other index keys). It
+// customerVerifier verifies a customer's record and its edges. It
 // also verifies the order count, the email claim, the last event and the monthly spending.
 type customerVerifier struct {
 	baseVerifier
@@ -181,7 +181,7 @@ func (v *customerVerifier) verify(c *check) *diagnosis {
 	v.others.verify(diag)
 	for _, rec := range v.spendingRecords {
 		if !exists {
-			diag.addOrphan(driftSpending, rec, "the customer does not exist")
+			diag.addOrphan(kindSpending, rec, "the customer does not exist")
 		}
 	}
 	if v.deletion != nil || exists && v.record() == nil && !c.opts.Restore {
@@ -236,11 +236,11 @@ func (v *customerVerifier) verify(c *check) *diagnosis {
 	main, claim := expected[0], expected[1]
 	switch {
 	case v.record() != nil:
-		diag.compare(&model.EntityCustomer, v.record(), main, driftEdgeDiffers)
+		diag.compare(&model.EntityCustomer, v.record(), main, kindEdgeDiffers)
 	case source == nil:
-		diag.addStandIn(driftCustomerMissing, main, detail)
+		diag.addStandIn(kindCustomerMissing, main, detail)
 	default:
-		diag.addMissing(driftCustomerMissing, main, source, detail)
+		diag.addMissing(kindCustomerMissing, main, source, detail)
 	}
 	v.verifyEmailClaim(diag, claim)
 	v.verifyEdges(diag, expected)
@@ -254,20 +254,20 @@ func (v *customerVerifier) verifyDeletion(c *check, diag *diagnosis) {
 	b := c.table.KeyBuilder()
 	diag.source = model.Keys{}
 	if v.deletion == nil {
-		diag.addFinding(driftCustomerMissing, v.primaryKey, "the record is missing, so a repair deletes the customer; if the record was lost, repair with -restore", remedyRepair)
+		diag.addFinding(kindCustomerMissing, v.primaryKey, "the record is missing, so a repair deletes the customer; if the record was lost, repair with -restore", remedyRepair)
 		diag.addPut(model.DeletedCustomerRecord(b, commerce.DeletedCustomer{ID: v.id, DeletedAt: c.table.Now()}), nil)
 	} else {
 		key := model.KeyOf(v.deletion)
 		diag.trustedKey, diag.trusted = key, v.deletion
 		named := withKeyAttributes(diag.withoutUnreadable(&model.EntityDeletedCustomer, v.deletion), model.EntityDeletedCustomer.KeyValues(key))
 		if deleted, err := model.DecodeDeletedCustomer(model.Reader{Record: named}); err == nil {
-			diag.compare(&model.EntityDeletedCustomer, v.deletion, model.DeletedCustomerRecord(b, *deleted), driftKeyAttribute)
+			diag.compare(&model.EntityDeletedCustomer, v.deletion, model.DeletedCustomerRecord(b, *deleted), kindKeyAttribute)
 		} else {
 			diag.addUnreadable(key, err)
 		}
 	}
 	if v.record() != nil {
-		diag.addOrphan(driftCustomerDeleted, v.record(), "the customer is deleted")
+		diag.addOrphan(kindCustomerDeleted, v.record(), "the customer is deleted")
 	}
 	v.verifySpending(c, diag, &commerce.Customer{ID: v.id, SpendingComplete: true})
 	v.verifyEdges(diag, nil)
@@ -283,13 +283,13 @@ func (v *customerVerifier) verifyLastEvent(c *check, diag *diagnosis, exists boo
 	_, positioned := event.ID.Time()
 	switch {
 	case !exists:
-		diag.addOrphan(driftLastEvent, v.lastEvent, "the customer does not exist")
+		diag.addOrphan(kindLastEvent, v.lastEvent, "the customer does not exist")
 		return
 	case err != nil:
-		diag.addOrphan(driftLastEvent, v.lastEvent, strings.TrimPrefix(decodeErrorReason(err), model.ErrCorrupt.Error()+": "))
+		diag.addOrphan(kindLastEvent, v.lastEvent, strings.TrimPrefix(decodeErrorReason(err), model.ErrCorrupt.Error()+": "))
 		return
 	case !positioned || event.OrderID == "":
-		diag.addOrphan(driftLastEvent, v.lastEvent, "eventId is not a ULID, or orderId is empty")
+		diag.addOrphan(kindLastEvent, v.lastEvent, "eventId is not a ULID, or orderId is empty")
 		return
 	}
 	outdated := v.lastEventOutdated(diag.table) && diag.unreadableAttributes[model.KeyOf(v.lastEvent)] == nil
@@ -304,13 +304,13 @@ func (v *customerVerifier) verifyLastEvent(c *check, diag *diagnosis, exists boo
 	}
 	switch {
 	case outdated:
-		diag.addFinding(driftLastEvent, model.KeyOf(v.lastEvent), fmt.Sprintf("the last event is %s, but order %s has the newer event %s", event.ID, last.OrderID, last.ID), remedyRepair)
+		diag.addFinding(kindLastEvent, model.KeyOf(v.lastEvent), fmt.Sprintf("the last event is %s, but order %s has the newer event %s", event.ID, last.OrderID, last.ID), remedyRepair)
 		diag.fixes = append(diag.fixes, newReplacement(v.lastEvent, want))
 	case reported && len(v.unlisted) > 0:
 		// The scan has not read the items of these orders. Only a further read can count their units.
-		diag.addFinding(driftLastEvent, model.KeyOf(v.lastEvent), "the units of orders without an item list are not counted yet", remedyRepair)
+		diag.addFinding(kindLastEvent, model.KeyOf(v.lastEvent), "the units of orders without an item list are not counted yet", remedyRepair)
 	default:
-		diag.compare(&model.EntityLastEvent, v.lastEvent, want, driftLastEvent)
+		diag.compare(&model.EntityLastEvent, v.lastEvent, want, kindLastEvent)
 	}
 	if sums != nil && !reported {
 		diag.setUnreported(v.lastEvent, sums)
@@ -328,9 +328,9 @@ func (v *customerVerifier) verifyEmailClaim(diag *diagnosis, want model.Record) 
 		// The missing customer is already reported, so add the claim without another finding.
 		diag.addPut(want, nil)
 	case have == nil:
-		diag.addMissing(driftEmailClaimMissing, want, nil, fmt.Sprintf("no record reserves the email address of customer %s", v.id))
+		diag.addMissing(kindEmailClaimMissing, want, nil, fmt.Sprintf("no record reserves the email address of customer %s", v.id))
 	case owner != string(v.id) && hasEmail(v.claimOwner, email):
-		diag.addFinding(driftEmailShared, model.CustomerByID.Key(diag.table.KeyBuilder(), v.id), fmt.Sprintf("the email address %s is reserved for customer %s, who also has this address", email, owner), remedyManual)
+		diag.addFinding(kindEmailShared, model.CustomerByID.Key(diag.table.KeyBuilder(), v.id), fmt.Sprintf("the email address %s is reserved for customer %s, who also has this address", email, owner), remedyManual)
 	default:
 		if other := commerce.CustomerID(owner); other != v.id {
 			b := diag.table.KeyBuilder()
@@ -338,7 +338,7 @@ func (v *customerVerifier) verifyEmailClaim(diag *diagnosis, want model.Record) 
 				diag.dependencies = append(diag.dependencies, unchangedRecord{key: k, asRead: v.claimOwner})
 			}
 		}
-		diag.compare(&model.EntityEmailClaim, have, want, driftEmailClaimMissing)
+		diag.compare(&model.EntityEmailClaim, have, want, kindEmailClaimMissing)
 	}
 }
 
@@ -369,7 +369,7 @@ func hasEmail(customer model.Record, email string) bool {
 
 // updateCheckState marks a missing customer's email claim as reported, to report it only once.
 func (v *customerVerifier) updateCheckState(c *check, diag, _ *diagnosis) {
-	if v.claim != nil && c.opts.Restore && diag.hasKind(driftCustomerMissing) {
+	if v.claim != nil && c.opts.Restore && diag.hasKind(kindCustomerMissing) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.reported.add(model.KeyOf(v.claim).Text())
@@ -428,22 +428,22 @@ func (v *emailClaimVerifier) verify(c *check) *diagnosis {
 	}
 	customer := v.customer.record()
 	if c.opts.Restore {
-		customer = v.customer.firstRecord() // a repair restores the record from an edge (a copy)
+		customer = v.customer.firstRecord() // a repair restores the record from an edge
 	}
 	diag.trustedKey, diag.trusted = v.customer.primaryKey, v.customer.record()
 	id := model.TextOf(v.claim, "customerId")
 	switch {
 	case v.deleted:
-		diag.addOrphan(driftOrphanClaim, v.claim, fmt.Sprintf("customer %s is deleted", id))
+		diag.addOrphan(kindOrphanClaim, v.claim, fmt.Sprintf("customer %s is deleted", id))
 	case hasEmail(customer, v.email), c.hasReported(model.KeyOf(v.claim)):
 	case customer == nil && c.hasUnreadableOrders(commerce.CustomerID(id)):
 		// Keep the claim. An unreadable order names the customer, so a later check may restore it.
 	case customer != nil && !hasValidEmail(customer):
 		// Keep the claim. The customer's address is invalid, and the claim may contain the right one.
 	case customer == nil:
-		diag.addOrphan(driftOrphanClaim, v.claim, fmt.Sprintf("customer %q does not exist", id))
+		diag.addOrphan(kindOrphanClaim, v.claim, fmt.Sprintf("customer %q does not exist", id))
 	default:
-		diag.addOrphan(driftOrphanClaim, v.claim, fmt.Sprintf("the email address of customer %s is %s", id, model.TextOf(customer, "email")))
+		diag.addOrphan(kindOrphanClaim, v.claim, fmt.Sprintf("the email address of customer %s is %s", id, model.TextOf(customer, "email")))
 	}
 	return diag
 }

@@ -175,7 +175,7 @@ func (diag *diagnosis) withoutUnreadable(e *model.Entity, rec model.Record) mode
 		for _, name := range slices.Sorted(maps.Keys(invalid)) {
 			details = append(details, fmt.Sprintf("attribute %q %s", name, invalid[name]))
 		}
-		diag.addFinding(driftInvalidValue, k, strings.Join(details, "; "), remedyManual)
+		diag.addFinding(kindInvalidValue, k, strings.Join(details, "; "), remedyManual)
 	}
 	if problems != nil {
 		diag.unreadableAttributes[k] = problems
@@ -185,7 +185,7 @@ func (diag *diagnosis) withoutUnreadable(e *model.Entity, rec model.Record) mode
 			delete(read, name)
 			details = append(details, fmt.Sprintf("attribute %q %s", name, problems[name]))
 		}
-		diag.addFinding(driftUnreadable, k, strings.Join(details, "; "), remedyManual)
+		diag.addFinding(kindUnreadable, k, strings.Join(details, "; "), remedyManual)
 	}
 	diag.readable[k] = read
 	return read
@@ -218,10 +218,10 @@ func (diag *diagnosis) unreadableInSource() map[string]string {
 
 // addUnreadable adds a finding that a record cannot be decoded, so an operator must repair it.
 func (diag *diagnosis) addUnreadable(key model.Keys, err error) {
-	if diag.hasFinding(driftUnreadable, key) {
+	if diag.hasFinding(kindUnreadable, key) {
 		return // withoutUnreadable has already added a finding
 	}
-	diag.addFinding(driftUnreadable, key, strings.TrimPrefix(decodeErrorReason(err), model.ErrCorrupt.Error()+": "), remedyManual)
+	diag.addFinding(kindUnreadable, key, strings.TrimPrefix(decodeErrorReason(err), model.ErrCorrupt.Error()+": "), remedyManual)
 }
 
 // decodeErrorReason returns the message of a decoding error. It omits the record's key.
@@ -344,28 +344,28 @@ func (diag *diagnosis) setUnreported(have, attributes model.Record) {
 func kindOf(e *model.Entity, name, otherwise string) string {
 	switch name {
 	case model.AttrIndexPK, model.AttrIndexSK:
-		return driftIndexKeys
+		return kindIndexKeys
 	case "entity":
-		return driftEntityAttribute
+		return kindEntityAttribute
 	case "total":
-		return driftOrderTotal
+		return kindOrderTotal
 	case "itemCount":
-		return driftItemCount
+		return kindItemCount
 	case "items":
-		return driftEmbeddedItems
+		return kindEmbeddedItems
 	case "orderCount":
-		return driftOrderCount
+		return kindOrderCount
 	case model.AttrSpendingComplete:
-		return driftSpending
+		return kindSpending
 	case "totalInventory":
-		return driftStockTotal
+		return kindStockTotal
 	case "available":
-		return driftStockAvailable
+		return kindStockAvailable
 	case model.AttrProductCount:
-		return driftCategoryCount
+		return kindCategoryCount
 	}
 	if model.IsInPrimaryKey(e, name) {
-		return driftKeyAttribute
+		return kindKeyAttribute
 	}
 	return otherwise
 }

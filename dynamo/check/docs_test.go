@@ -8,8 +8,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/test/golden"
 )
 
-// Every kind has a description, and some damage causes a drift of this kind.
-func TestKindsOfDrift(t *testing.T) {
+// Every kind has a description, and some damage causes an inconsistency of this kind.
+func TestKindsOfInconsistency(t *testing.T) {
 	found := map[string]bool{}
 	for _, d := range damages() {
 		for kind := range strings.SplitSeq(d.found, ", ") {
@@ -18,7 +18,7 @@ func TestKindsOfDrift(t *testing.T) {
 			}
 		}
 	}
-	for _, kind := range check.DriftKinds() {
+	for _, kind := range check.Kinds() {
 		if kind.Problem == "" || kind.Repair == "" {
 			t.Errorf("%+v lacks a description or a repair", kind)
 		}
@@ -28,10 +28,10 @@ func TestKindsOfDrift(t *testing.T) {
 		delete(found, kind.Name)
 	}
 	for name := range found {
-		t.Errorf("%s is found, but is not a kind of drift", name)
+		t.Errorf("%s is found, but is not a kind of inconsistency", name)
 	}
 }
 
 func TestGoldenCheckDocs(t *testing.T) {
-	golden.CheckSection(t, "../../docs/check.md", "drifts", check.DriftsMarkdown())
+	golden.CheckSection(t, "../../docs/check.md", "inconsistencies", check.KindsMarkdown())
 }

@@ -36,7 +36,7 @@ func (r *recordWithEdges) edgeKey(e *model.Entity) model.Keys {
 	return e.KeyFromValues(r.entity.KeyValues(r.primaryKey))
 }
 
-// put adds rec, which is the record itself or one of its edges (copies with other index keys).
+// put adds rec, which is the record itself or one of its edges.
 func (r *recordWithEdges) put(rec model.Record) { r.records[model.KeyOf(rec)] = rec }
 
 // keys returns the key of the record, then of all possible edges. Callers prefer earlier keys.
@@ -103,7 +103,7 @@ func (r *recordWithEdges) verify(diag *diagnosis, want ...model.Record) model.Re
 	for _, more := range want {
 		expected[0].Merge(more)
 	}
-	diag.compare(r.entity, r.record(), expected[0], driftKeyAttribute)
+	diag.compare(r.entity, r.record(), expected[0], kindKeyAttribute)
 	r.verifyEdges(diag, expected)
 	return expected[0]
 }
@@ -149,7 +149,7 @@ func reportUndecodable[V any](diag *diagnosis, r *recordWithEdges, decodeValue d
 			if _, err := decode(diag, r, k, decodeValue); err != nil && !hasOnlyKeys(model.EntityOf(k), rec) {
 				diag.addUnreadable(k, err)
 			} else {
-				diag.addOrphan(driftOrphanEdge, rec, fmt.Sprintf("the %s does not exist", r.entity.Description))
+				diag.addOrphan(kindOrphanEdge, rec, fmt.Sprintf("the %s does not exist", r.entity.Description))
 			}
 		}
 	}
@@ -167,15 +167,15 @@ func (r *recordWithEdges) verifyEdges(diag *diagnosis, expected []model.Record) 
 		left := func(name string) bool { return diag.mustLeaveUnchanged(e, k, name) }
 		switch have, want := r.records[k], want[k]; {
 		case have != nil && want != nil:
-			diag.compare(e, have, want, driftEdgeDiffers)
+			diag.compare(e, have, want, kindEdgeDiffers)
 		case want != nil:
-			diag.addMissing(driftEdgeMissing, want, nil, fmt.Sprintf("the %s has %s", r.entity.Description, relation))
+			diag.addMissing(kindEdgeMissing, want, nil, fmt.Sprintf("the %s has %s", r.entity.Description, relation))
 		case have != nil && expected == nil:
-			diag.addOrphan(driftOrphanEdge, have, fmt.Sprintf("the %s does not exist", r.entity.Description))
+			diag.addOrphan(kindOrphanEdge, have, fmt.Sprintf("the %s does not exist", r.entity.Description))
 		case have != nil && slices.ContainsFunc(e.IndexAttributes(), left):
 			diag.withoutUnreadable(e, have) // keep the edge: the record's attribute is unreadable, so the edge may be right
 		case have != nil:
-			diag.addOrphan(driftOrphanEdge, have, fmt.Sprintf("the %s has no %s", r.entity.Description, relation))
+			diag.addOrphan(kindOrphanEdge, have, fmt.Sprintf("the %s has no %s", r.entity.Description, relation))
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// employeeVerifier verifies an employee's record and its edges (copies with other index keys).
+// employeeVerifier verifies an employee's record and its edges.
 type employeeVerifier struct {
 	baseVerifier
 	id commerce.EmployeeID
@@ -46,7 +46,7 @@ func (v *employeeVerifier) verify(c *check) *diagnosis {
 	diag.trustedKey, diag.trusted = v.primaryKey, v.record()
 	if v.record() == nil && decoded != nil && !c.opts.Restore {
 		if v.verifyEdges(diag, nil); len(diag.fixes) > 0 { // a repair keeps unreadable edges
-			diag.addFinding(driftEmployeeMissing, v.primaryKey, "the record is missing, so a repair deletes its edges (copies with other index keys); if the record was lost, repair with -restore", remedyRepair)
+			diag.addFinding(kindEmployeeMissing, v.primaryKey, "the record is missing, so a repair deletes its edges (copies with other index keys); if the record was lost, repair with -restore", remedyRepair)
 		}
 		return diag
 	}
@@ -66,10 +66,10 @@ func (v *employeeVerifier) verify(c *check) *diagnosis {
 		return diag
 	}
 	if v.record() == nil {
-		diag.addMissing(driftEmployeeMissing, expected[0], source, "the record is missing, but edges (copies of the record with other index keys) exist")
+		diag.addMissing(kindEmployeeMissing, expected[0], source, "the record is missing, but edges (copies of the record with other index keys) exist")
 	} else {
 		diag.trustedKey, diag.trusted = model.KeyOf(source), source
-		diag.compare(&model.EntityEmployee, v.record(), expected[0], driftEdgeDiffers)
+		diag.compare(&model.EntityEmployee, v.record(), expected[0], kindEdgeDiffers)
 	}
 	v.verifyEdges(diag, expected)
 	return diag

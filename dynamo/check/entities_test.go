@@ -38,9 +38,9 @@ func unverifiedChanges() map[string][]string {
 		"loaded orders have no last event, and the next change writes it": {
 			"lastEvent lost", "lastEvent.orderId", "lastEvent.actor", "lastEvent.to",
 		},
-		"loaded orders are not in these counts":                   {"lastEvent.openOrders", "lastEvent.reservedUnits"},
-		"a deleted customer may have no orders":                   {"deletedCustomer lost"},
-		"orders that nobody has counted or added up are no drift": {"customer.spendingComplete", "repOrders lost", "repOrders.complete"},
+		"loaded orders are not in these counts":                           {"lastEvent.openOrders", "lastEvent.reservedUnits"},
+		"a deleted customer may have no orders":                           {"deletedCustomer lost"},
+		"orders that nobody has counted or added up are no inconsistency": {"customer.spendingComplete", "repOrders lost", "repOrders.complete"},
 		"it is needed for a day, and DynamoDB deletes it later": {
 			"idempotency lost", "idempotency of nobody", "idempotency.entity", "idempotency.mutation", "idempotency.requestHash", "idempotency.result",
 			"idempotency.createdAt", "idempotency.expiresAt",
@@ -160,16 +160,16 @@ func TestCheckVerifiesEveryEntityAndAttribute(t *testing.T) {
 			return
 		}
 		do()
-		drifts, summary := r.Check(check.Options{})
+		inconsistencies, summary := r.Check(check.Options{})
 		undo()
-		found := len(drifts) > 0 || summary.Unverified > 0
+		found := len(inconsistencies) > 0 || summary.Unverified > 0
 		reason := excused[what]
 		delete(excused, what)
 		switch {
 		case !found && reason == "":
 			t.Errorf("a check does not find %q: verify it, or add the reason to the exceptions", what)
 		case found && reason != "":
-			t.Errorf("a check finds %q (%s), which is an exception in this test: %s", what, storetest.FormatDriftCounts(drifts), reason)
+			t.Errorf("a check finds %q (%s), which is an exception in this test: %s", what, storetest.FormatKindCounts(inconsistencies), reason)
 		}
 	}
 	for _, e := range model.Entities() {

@@ -44,9 +44,9 @@ func TestRepairsOfOneCustomersOrders(t *testing.T) {
 				pk := "ORDER#" + string(order.ID)
 				r.Set(pk, "#METADATA", storetest.Item{"status": storetest.Str("confirmed"), "version": storetest.Num("2")})
 			}
-			drifts, summary := r.Check(check.Options{Repair: true})
-			if got := storetest.CountDriftsByKind(drifts)["timeline"]; got != orders || summary.UnrepairedCount() > 0 {
-				t.Errorf("%d timelines found, want %d; %d inconsistencies left: %+v", got, orders, summary.UnrepairedCount(), drifts)
+			inconsistencies, summary := r.Check(check.Options{Repair: true})
+			if got := storetest.CountByKind(inconsistencies)["timeline"]; got != orders || summary.UnrepairedCount() > 0 {
+				t.Errorf("%d timelines found, want %d; %d inconsistencies left: %+v", got, orders, summary.UnrepairedCount(), inconsistencies)
 			}
 			r.CheckClean()
 		})

@@ -63,9 +63,9 @@ func externalRecords() []storetest.Item {
 		storetest.ItemKey("CART#1", "#METADATA"), storetest.ItemKey("CUSTOMER#c1", "WISHLIST#1"), storetest.ItemKey("ORDER#"+externalOrder, "NOTE#1"), storetest.ItemKey("IDEMPOTENCY#p#k", "#METADATA"))
 }
 
-// withoutCounts returns the drifts except orders that were never counted or summed.
-func withoutCounts(drifts []check.Drift) []check.Drift {
-	return slices.DeleteFunc(slices.Clone(drifts), func(d check.Drift) bool {
+// withoutCounts returns the inconsistencies except orders that were never counted or summed.
+func withoutCounts(inconsistencies []check.Inconsistency) []check.Inconsistency {
+	return slices.DeleteFunc(slices.Clone(inconsistencies), func(d check.Inconsistency) bool {
 		return d.Kind == "order-counts" || d.Kind == "spending" || d.Kind == "order-count" && !strings.HasPrefix(d.PK, "CUSTOMER#")
 	})
 }
@@ -84,9 +84,9 @@ func TestExternalRecordsAreClean(t *testing.T) {
 			r.Put(rec)
 		}
 		before := r.All()
-		drifts, summary := r.Check(check.Options{Repair: true})
-		if got := storetest.FormatDriftCounts(drifts); got != "order-count 1, order-counts 32, spending 2" || summary.UnrepairedCount() > 0 || summary.Unverified > 0 {
-			t.Errorf("found %s, %d left, %d unverified: %+v", got, summary.UnrepairedCount(), summary.Unverified, drifts)
+		inconsistencies, summary := r.Check(check.Options{Repair: true})
+		if got := storetest.FormatKindCounts(inconsistencies); got != "order-count 1, order-counts 32, spending 2" || summary.UnrepairedCount() > 0 || summary.Unverified > 0 {
+			t.Errorf("found %s, %d left, %d unverified: %+v", got, summary.UnrepairedCount(), summary.Unverified, inconsistencies)
 		}
 		if records := len(r.All()); summary.Records != records || summary.External != unknown || unknown == 0 {
 			t.Errorf("the summary has %d records, %d of them external, want %d and %d", summary.Records, summary.External, records, unknown)
@@ -123,9 +123,9 @@ func TestOmittedAttributesOfExternalRecords(t *testing.T) {
 		}
 		want := fmt.Sprintf("copy-missing 1, edge-missing %d, email-claim 1, index-keys 2, timeline 1, warehouse-missing 1", edges)
 		for _, repair := range []bool{false, true} {
-			drifts, summary := r.Check(check.Options{Repair: repair})
-			if got := storetest.FormatDriftCounts(withoutCounts(drifts)); got != want || repair && summary.UnrepairedCount() > 0 {
-				t.Errorf("found %s, %d left, want %s:\n%+v", got, summary.UnrepairedCount(), want, drifts)
+			inconsistencies, summary := r.Check(check.Options{Repair: repair})
+			if got := storetest.FormatKindCounts(withoutCounts(inconsistencies)); got != want || repair && summary.UnrepairedCount() > 0 {
+				t.Errorf("found %s, %d left, want %s:\n%+v", got, summary.UnrepairedCount(), want, inconsistencies)
 			}
 		}
 		r.CheckClean()
@@ -156,9 +156,9 @@ func TestReferencesInIndexKeysOnly(t *testing.T) {
 			}
 			r.Put(rec)
 		}
-		drifts, summary := r.Check(check.Options{Repair: true})
-		if got := storetest.FormatDriftCounts(withoutCounts(drifts)); got != "edge-differs 3, order-records-differ 2" || summary.UnrepairedCount() > 0 {
-			t.Errorf("found %s, %d left:\n%+v", got, summary.UnrepairedCount(), drifts)
+		inconsistencies, summary := r.Check(check.Options{Repair: true})
+		if got := storetest.FormatKindCounts(withoutCounts(inconsistencies)); got != "edge-differs 3, order-records-differ 2" || summary.UnrepairedCount() > 0 {
+			t.Errorf("found %s, %d left:\n%+v", got, summary.UnrepairedCount(), inconsistencies)
 		}
 		for k, sk := range map[string]string{"ORDER#" + externalOrder: "#METADATA", "CUSTOMER#c1": "#METADATA"} {
 			if rec := r.Get(k, sk); rec["accountRepId"] == nil {
@@ -186,9 +186,9 @@ func TestExternalTimelineIsContinued(t *testing.T) {
 			}
 			r.Delete("EMAIL#ann@example.com", "#METADATA")
 			for _, repair := range []bool{false, true} {
-				drifts, summary := r.Check(check.Options{Repair: repair})
-				if got := storetest.FormatDriftCounts(withoutCounts(drifts)); got != "email-claim 1, timeline 1" || summary.ByHand > 0 || repair && summary.UnrepairedCount() > 0 {
-					t.Errorf("found %s, %d left:\n%+v", got, summary.UnrepairedCount(), drifts)
+				inconsistencies, summary := r.Check(check.Options{Repair: repair})
+				if got := storetest.FormatKindCounts(withoutCounts(inconsistencies)); got != "email-claim 1, timeline 1" || summary.ByHand > 0 || repair && summary.UnrepairedCount() > 0 {
+					t.Errorf("found %s, %d left:\n%+v", got, summary.UnrepairedCount(), inconsistencies)
 				}
 			}
 			r.CheckClean()
@@ -249,13 +249,13 @@ func TestMissingTimeOfAnExternalOrderID(t *testing.T) {
 				}
 				r.Put(rec)
 			}
-			drifts, summary := r.Check(check.Options{Repair: true})
-			if got := storetest.FormatDriftCounts(withoutCounts(drifts)); got != "invalid-value 2, order-records-differ 1" || summary.UnrepairedCount() != 2 {
-				t.Errorf("found %s, %d left:\n%+v", got, summary.UnrepairedCount(), drifts)
+			inconsistencies, summary := r.Check(check.Options{Repair: true})
+			if got := storetest.FormatKindCounts(withoutCounts(inconsistencies)); got != "invalid-value 2, order-records-differ 1" || summary.UnrepairedCount() != 2 {
+				t.Errorf("found %s, %d left:\n%+v", got, summary.UnrepairedCount(), inconsistencies)
 			}
 			// A check names the ID again, because only an operator can replace it.
-			if drifts, _ = r.Check(check.Options{}); storetest.FormatDriftCounts(withoutCounts(drifts)) != "invalid-value 2" {
-				t.Errorf("after the repair, found %+v", drifts)
+			if inconsistencies, _ = r.Check(check.Options{}); storetest.FormatKindCounts(withoutCounts(inconsistencies)) != "invalid-value 2" {
+				t.Errorf("after the repair, found %+v", inconsistencies)
 			}
 		}
 	})
@@ -273,8 +273,8 @@ func TestRecreatedProductIsRecounted(t *testing.T) {
 		if err != nil || created.Available != 0 {
 			t.Fatalf("created %+v, %v", created, err)
 		}
-		if drifts, summary := r.Check(check.Options{Repair: true}); storetest.FormatDriftCounts(withoutCounts(drifts)) != "category-count 1, stock-available 1" || summary.UnrepairedCount() > 0 {
-			t.Errorf("found %+v", drifts)
+		if inconsistencies, summary := r.Check(check.Options{Repair: true}); storetest.FormatKindCounts(withoutCounts(inconsistencies)) != "category-count 1, stock-available 1" || summary.UnrepairedCount() > 0 {
+			t.Errorf("found %+v", inconsistencies)
 		}
 		if got, want := storetest.CanonicalNumber(r.Get("PRODUCT#p02", "#METADATA")["available"]), storetest.CanonicalNumber(before["available"]); got != want || got != "-6" {
 			t.Errorf("available is %v, want %v", got, want)
@@ -310,8 +310,8 @@ func TestRecordsWithTheKeyPrefixOfAList(t *testing.T) {
 		r.Set("CATEGORIES", "CATEGORY#Things", storetest.Item{"productCount": storetest.Num("40")})
 		r.Set("PRODUCT#p2", "#METADATA", storetest.Item{"orderCount": storetest.Num("41")})
 		r.Set(c0Partition, "#METADATA", storetest.Item{"orderCount": storetest.Num("7")})
-		drifts, summary := r.Check(check.Options{Repair: true})
-		if got := storetest.FormatDriftCounts(drifts); got != "category-count 1, order-count 2" || summary.UnrepairedCount() > 0 {
+		inconsistencies, summary := r.Check(check.Options{Repair: true})
+		if got := storetest.FormatKindCounts(inconsistencies); got != "category-count 1, order-count 2" || summary.UnrepairedCount() > 0 {
 			t.Errorf("a repair finds %q: %+v, want only the three wrong counts", got, summary)
 		}
 		for _, counted := range []struct {

@@ -4,42 +4,42 @@ import "github.com/ordergraph/ordergraph/dynamo/markdown"
 
 // The kinds of inconsistencies between records.
 const (
-	driftOrderMissing         = "order-missing"
-	driftOrderCopyMissing     = "copy-missing"
-	driftOrphanOrderCopy      = "orphan-copy"
-	driftOrderCopyDiffers     = "order-records-differ"
-	driftOrderTotal           = "order-total"
-	driftItemCount            = "item-count"
-	driftEmbeddedItems        = "embedded-items"
-	driftItemMissing          = "item-missing"
-	driftItemDiffers          = "item-differs"
-	driftOrphanItem           = "orphan-item"
-	driftOrphanEvent          = "orphan-event"
-	driftTimeline             = "timeline"
-	driftUpdatedAt            = "updated-at"
-	driftLastEvent            = "last-event"
-	driftCustomerMissing      = "customer-missing"
-	driftCustomerDeleted      = "customer-deleted"
-	driftOrderCount           = "order-count"
-	driftStatusCounts         = "order-counts"
-	driftSpending             = "spending"
-	driftEmailClaimMissing    = "email-claim"
-	driftEmailShared          = "email-shared"
-	driftOrphanClaim          = "orphan-claim"
-	driftEmployeeMissing      = "employee-missing"
-	driftEdgeMissing          = "edge-missing"
-	driftEdgeDiffers          = "edge-differs"
-	driftOrphanEdge           = "orphan-edge"
-	driftStockTotal           = "stock-total"
-	driftStockAvailable       = "stock-available"
-	driftOrphanInventoryLevel = "orphan-level"
-	driftCategoryCount        = "category-count"
-	driftWarehouseMissing     = "warehouse-missing"
-	driftIndexKeys            = "index-keys"
-	driftKeyAttribute         = "key-attribute"
-	driftEntityAttribute      = "entity"
-	driftUnreadable           = "unreadable"
-	driftInvalidValue         = "invalid-value"
+	kindOrderMissing         = "order-missing"
+	kindOrderCopyMissing     = "copy-missing"
+	kindOrphanOrderCopy      = "orphan-copy"
+	kindOrderCopyDiffers     = "order-records-differ"
+	kindOrderTotal           = "order-total"
+	kindItemCount            = "item-count"
+	kindEmbeddedItems        = "embedded-items"
+	kindItemMissing          = "item-missing"
+	kindItemDiffers          = "item-differs"
+	kindOrphanItem           = "orphan-item"
+	kindOrphanEvent          = "orphan-event"
+	kindTimeline             = "timeline"
+	kindUpdatedAt            = "updated-at"
+	kindLastEvent            = "last-event"
+	kindCustomerMissing      = "customer-missing"
+	kindCustomerDeleted      = "customer-deleted"
+	kindOrderCount           = "order-count"
+	kindStatusCounts         = "order-counts"
+	kindSpending             = "spending"
+	kindEmailClaimMissing    = "email-claim"
+	kindEmailShared          = "email-shared"
+	kindOrphanClaim          = "orphan-claim"
+	kindEmployeeMissing      = "employee-missing"
+	kindEdgeMissing          = "edge-missing"
+	kindEdgeDiffers          = "edge-differs"
+	kindOrphanEdge           = "orphan-edge"
+	kindStockTotal           = "stock-total"
+	kindStockAvailable       = "stock-available"
+	kindOrphanInventoryLevel = "orphan-level"
+	kindCategoryCount        = "category-count"
+	kindWarehouseMissing     = "warehouse-missing"
+	kindIndexKeys            = "index-keys"
+	kindKeyAttribute         = "key-attribute"
+	kindEntityAttribute      = "entity"
+	kindUnreadable           = "unreadable"
+	kindInvalidValue         = "invalid-value"
 )
 
 const (
@@ -51,8 +51,8 @@ const (
 	repairEventActor = "ordergraph check"
 )
 
-// DriftKind describes one kind of drift. A drift is an inconsistency between records.
-type DriftKind struct {
+// Kind describes one kind of inconsistency. An inconsistency is an inconsistency between records.
+type Kind struct {
 	// Name identifies the kind in findings and in the output of `ordergraph check`.
 	Name string
 	// Problem describes the inconsistency.
@@ -65,52 +65,52 @@ type DriftKind struct {
 	ByHand bool
 }
 
-// DriftKinds returns all kinds of inconsistencies.
-func DriftKinds() []DriftKind {
-	return []DriftKind{
-		{Name: driftOrderMissing, Problem: "an order's own record is missing, but its copy exists", Repair: "writes the order's own record from the copy"},
-		{Name: driftOrderCopyMissing, Problem: "an order has no copy in its customer's partition", Repair: "writes the copy"},
-		{Name: driftOrphanOrderCopy, Problem: "a customer has a copy of another customer's order", Repair: "deletes the copy"},
-		{Name: driftOrderCopyDiffers, Problem: "an order's own record and its copy differ", Repair: "overwrites the one with the lower version, or the copy if the versions are equal"},
-		{Name: driftOrderTotal, Problem: "an order's total is not the sum of its items", Repair: "sets the total"},
-		{Name: driftItemCount, Problem: "an order's item count is wrong", Repair: "sets the count"},
-		{Name: driftEmbeddedItems, Problem: "an order's item list differs from the item records", Repair: "sets the list, or removes it if the order has more than 25 items"},
-		{Name: driftItemMissing, Problem: "an order includes an item that has no record", Repair: "writes the record"},
-		{Name: driftItemDiffers, Problem: "an item's record differs from its order", Repair: "sets the attributes"},
-		{Name: driftOrphanItem, Problem: "an item's order is missing or does not include the item", Repair: "deletes the item"},
-		{Name: driftOrphanEvent, Problem: "an event has no order", Repair: "deletes the event"},
-		{Name: driftTimeline, Problem: "an order's last event does not match its status", Repair: "appends an `imported` event"},
-		{Name: driftUpdatedAt, Problem: "an order's update time is earlier than its last event", Repair: "sets the update time"},
-		{Name: driftLastEvent, Problem: "the record of a customer's last event or its count of open orders or reserved units is wrong, or the customer is missing", Repair: "updates or deletes the record"},
-		{Name: driftCustomerMissing, Problem: "a customer has orders or edges, but no record", Repair: "deletes the customer; with `-restore`, writes the record from an edge, or writes a stand-in"},
-		{Name: driftCustomerDeleted, Problem: "a deleted customer has a record", Repair: "deletes the record"},
-		{Name: driftOrderCount, Problem: "the order count of a customer, product or account rep is wrong or missing", Repair: "sets the count"},
-		{Name: driftStatusCounts, Problem: "order counts by status are wrong or missing", Repair: "sets the counts"},
-		{Name: driftSpending, Problem: "a customer's monthly spending is wrong or missing", Repair: "sets the amounts"},
-		{Name: driftEmailClaimMissing, Problem: "a customer has no email claim, so lookups by email fail", Repair: "writes the claim"},
-		{Name: driftEmailShared, Problem: "two customers have the same email address", Repair: "change one of the addresses with `updateCustomer`", ByHand: true},
-		{Name: driftOrphanClaim, Problem: "an email claim names a missing customer, or a customer with another address", Repair: "deletes the claim"},
-		{Name: driftEmployeeMissing, Problem: "an employee has edges, but no record", Repair: "deletes the edges; with `-restore`, writes the record from an edge"},
-		{Name: driftEdgeMissing, Problem: "an edge of a record is missing, so a list omits the record", Repair: "writes the edge"},
-		{Name: driftEdgeDiffers, Problem: "an edge differs from its record", Repair: "sets the attributes"},
-		{Name: driftOrphanEdge, Problem: "an edge's record is missing or does not belong in the edge's list", Repair: "deletes the edge"},
-		{Name: driftStockTotal, Problem: "a product's total inventory is not the sum of its inventory levels", Repair: "sets the total"},
-		{Name: driftStockAvailable, Problem: "a product's available stock is not its inventory minus the quantity in pending and confirmed orders", Repair: "sets the stock"},
-		{Name: driftOrphanInventoryLevel, Problem: "an inventory level has no product", Repair: "deletes the level"},
-		{Name: driftCategoryCount, Problem: "a category's record is missing or unused, or its product count is wrong", Repair: "writes, corrects or deletes the record"},
-		{Name: driftWarehouseMissing, Problem: "inventory levels or employees name a missing warehouse", Repair: "writes a stand-in"},
-		{Name: driftIndexKeys, Problem: "a record's index keys are wrong, so lists are wrong", Repair: "sets or removes the keys"},
-		{Name: driftKeyAttribute, Problem: "an attribute differs from the ID in the key", Repair: "sets the attribute"},
-		{Name: driftEntityAttribute, Problem: "the `entity` attribute contradicts the key", Repair: "sets the attribute"},
-		{Name: driftUnreadable, Problem: "a required attribute is missing, or a value is unreadable", Repair: "set the attribute that `check` names", ByHand: true},
-		{Name: driftInvalidValue, Problem: "a value breaks a rule, such as a negative price, an incomplete address, or an order ID that is no ULID", Repair: "set the attribute that `check` names", ByHand: true},
+// Kinds returns all kinds of inconsistencies.
+func Kinds() []Kind {
+	return []Kind{
+		{Name: kindOrderMissing, Problem: "an order's own record is missing, but its copy exists", Repair: "writes the order's own record from the copy"},
+		{Name: kindOrderCopyMissing, Problem: "an order has no copy in its customer's partition", Repair: "writes the copy"},
+		{Name: kindOrphanOrderCopy, Problem: "a customer has a copy of another customer's order", Repair: "deletes the copy"},
+		{Name: kindOrderCopyDiffers, Problem: "an order's own record and its copy differ", Repair: "overwrites the one with the lower version, or the copy if the versions are equal"},
+		{Name: kindOrderTotal, Problem: "an order's total is not the sum of its items", Repair: "sets the total"},
+		{Name: kindItemCount, Problem: "an order's item count is wrong", Repair: "sets the count"},
+		{Name: kindEmbeddedItems, Problem: "an order's item list differs from the item records", Repair: "sets the list, or removes it if the order has more than 25 items"},
+		{Name: kindItemMissing, Problem: "an order includes an item that has no record", Repair: "writes the record"},
+		{Name: kindItemDiffers, Problem: "an item's record differs from its order", Repair: "sets the attributes"},
+		{Name: kindOrphanItem, Problem: "an item's order is missing or does not include the item", Repair: "deletes the item"},
+		{Name: kindOrphanEvent, Problem: "an event has no order", Repair: "deletes the event"},
+		{Name: kindTimeline, Problem: "an order's last event does not match its status", Repair: "appends an `imported` event"},
+		{Name: kindUpdatedAt, Problem: "an order's update time is earlier than its last event", Repair: "sets the update time"},
+		{Name: kindLastEvent, Problem: "the record of a customer's last event or its count of open orders or reserved units is wrong, or the customer is missing", Repair: "updates or deletes the record"},
+		{Name: kindCustomerMissing, Problem: "a customer has orders or edges, but no record", Repair: "deletes the customer; with `-restore`, writes the record from an edge, or writes a stand-in"},
+		{Name: kindCustomerDeleted, Problem: "a deleted customer has a record", Repair: "deletes the record"},
+		{Name: kindOrderCount, Problem: "the order count of a customer, product or account rep is wrong or missing", Repair: "sets the count"},
+		{Name: kindStatusCounts, Problem: "order counts by status are wrong or missing", Repair: "sets the counts"},
+		{Name: kindSpending, Problem: "a customer's monthly spending is wrong or missing", Repair: "sets the amounts"},
+		{Name: kindEmailClaimMissing, Problem: "a customer has no email claim, so lookups by email fail", Repair: "writes the claim"},
+		{Name: kindEmailShared, Problem: "two customers have the same email address", Repair: "change one of the addresses with `updateCustomer`", ByHand: true},
+		{Name: kindOrphanClaim, Problem: "an email claim names a missing customer, or a customer with another address", Repair: "deletes the claim"},
+		{Name: kindEmployeeMissing, Problem: "an employee has edges, but no record", Repair: "deletes the edges; with `-restore`, writes the record from an edge"},
+		{Name: kindEdgeMissing, Problem: "an edge of a record is missing, so a list omits the record", Repair: "writes the edge"},
+		{Name: kindEdgeDiffers, Problem: "an edge differs from its record", Repair: "sets the attributes"},
+		{Name: kindOrphanEdge, Problem: "an edge's record is missing or does not belong in the edge's list", Repair: "deletes the edge"},
+		{Name: kindStockTotal, Problem: "a product's total inventory is not the sum of its inventory levels", Repair: "sets the total"},
+		{Name: kindStockAvailable, Problem: "a product's available stock is not its inventory minus the quantity in pending and confirmed orders", Repair: "sets the stock"},
+		{Name: kindOrphanInventoryLevel, Problem: "an inventory level has no product", Repair: "deletes the level"},
+		{Name: kindCategoryCount, Problem: "a category's record is missing or unused, or its product count is wrong", Repair: "writes, corrects or deletes the record"},
+		{Name: kindWarehouseMissing, Problem: "inventory levels or employees name a missing warehouse", Repair: "writes a stand-in"},
+		{Name: kindIndexKeys, Problem: "a record's index keys are wrong, so lists are wrong", Repair: "sets or removes the keys"},
+		{Name: kindKeyAttribute, Problem: "an attribute differs from the ID in the key", Repair: "sets the attribute"},
+		{Name: kindEntityAttribute, Problem: "the `entity` attribute contradicts the key", Repair: "sets the attribute"},
+		{Name: kindUnreadable, Problem: "a required attribute is missing, or a value is unreadable", Repair: "set the attribute that `check` names", ByHand: true},
+		{Name: kindInvalidValue, Problem: "a value breaks a rule, such as a negative price, an incomplete address, or an order ID that is no ULID", Repair: "set the attribute that `check` names", ByHand: true},
 	}
 }
 
-// DriftsMarkdown returns a Markdown table of all kinds of drift, for the docs.
-func DriftsMarkdown() string {
+// KindsMarkdown returns a Markdown table of all kinds of inconsistency, for the docs.
+func KindsMarkdown() string {
 	rows := [][]string{{"kind", "what is wrong", "repair"}}
-	for _, c := range DriftKinds() {
+	for _, c := range Kinds() {
 		repair := c.Repair
 		if c.ByHand {
 			repair = "by hand: " + repair

@@ -145,20 +145,20 @@ func TestDamagesAmongManyRecords(t *testing.T) {
 		}
 	}
 	began := time.Now()
-	drifts, summary := r.Check(check.Options{Segments: 4})
+	inconsistencies, summary := r.Check(check.Options{Segments: 4})
 	t.Logf("%d records were checked in %v, with %d requests and %.1f read units", summary.Records, time.Since(began), summary.Requests, summary.ReadUnits)
-	if got := storetest.CountDriftsByKind(drifts); fmt.Sprint(got) != fmt.Sprint(want) {
+	if got := storetest.CountByKind(inconsistencies); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("found %v, want %v", got, want)
 	}
-	drifts, summary = r.Check(check.Options{Segments: 4, Repair: true})
-	if got := storetest.CountDriftsByKind(drifts); fmt.Sprint(got) != fmt.Sprint(want) || summary.UnrepairedCount() > 0 {
+	inconsistencies, summary = r.Check(check.Options{Segments: 4, Repair: true})
+	if got := storetest.CountByKind(inconsistencies); fmt.Sprint(got) != fmt.Sprint(want) || summary.UnrepairedCount() > 0 {
 		t.Errorf("the repair found %v and left %d, want %v and 0", got, summary.UnrepairedCount(), want)
 	}
 	began = time.Now()
-	drifts, summary = r.Check(check.Options{Segments: 4})
-	t.Logf("the check of %d records without drifts took %v, %d requests and %.1f read units", summary.Records, time.Since(began), summary.Requests, summary.ReadUnits)
-	if len(drifts) > 0 || summary.Unverified > 0 {
-		t.Errorf("after the repair found %v, %d unverified", drifts, summary.Unverified)
+	inconsistencies, summary = r.Check(check.Options{Segments: 4})
+	t.Logf("the check of %d records without inconsistencies took %v, %d requests and %.1f read units", summary.Records, time.Since(began), summary.Requests, summary.ReadUnits)
+	if len(inconsistencies) > 0 || summary.Unverified > 0 {
+		t.Errorf("after the repair found %v, %d unverified", inconsistencies, summary.Unverified)
 	}
 	if changed := storetest.DifferingKeys(healthy, withoutStockRevisions(r.All())); len(changed) > 0 {
 		t.Errorf("after the repair, %d records differ from before the damage: %q", len(changed), changed[:min(5, len(changed))])
@@ -178,8 +178,8 @@ func TestTableWithAlmostOnlyWrongRecords(t *testing.T) {
 		}
 		want := fmt.Sprint("index-keys ", 2*len(dataset.Customers)+len(dataset.Employees)+len(dataset.Orders)+len(dataset.Products))
 		for _, repair := range []bool{false, true} {
-			drifts, summary := r.Check(check.Options{Repair: repair, MaxCandidates: 7})
-			if got := storetest.FormatDriftCounts(drifts); got != want || repair && summary.UnrepairedCount() > 0 {
+			inconsistencies, summary := r.Check(check.Options{Repair: repair, MaxCandidates: 7})
+			if got := storetest.FormatKindCounts(inconsistencies); got != want || repair && summary.UnrepairedCount() > 0 {
 				t.Errorf("found %s, %d left, want %s", got, summary.UnrepairedCount(), want)
 			}
 		}
@@ -204,13 +204,13 @@ func TestRepairOfMoreThanAHundredRecords(t *testing.T) {
 		r.Set(order, "#METADATA", storetest.Item{"shippingAddress": &types.AttributeValueMemberM{Value: storetest.Item{"recipient": storetest.Str("Bo"), "line1": storetest.Str("2 Road"), "city": storetest.Str("nowhere"), "countryCode": storetest.Str("GB")}}})
 		r.Set("CUSTOMER#c1", order, storetest.Item{"version": storetest.Num("4")})
 		transactions := 0
-		drifts, summary := r.WithHTTPHook(func(operation string, _ int, _ string) *http.Response {
+		inconsistencies, summary := r.WithHTTPHook(func(operation string, _ int, _ string) *http.Response {
 			if operation == "TransactWriteItems" {
 				transactions++
 			}
 			return nil
 		}).Check(check.Options{Repair: true})
-		if got := storetest.FormatDriftCounts(drifts); got != "order-records-differ 1, orphan-item 130" || summary.UnrepairedCount() > 0 || transactions != 2 {
+		if got := storetest.FormatKindCounts(inconsistencies); got != "order-records-differ 1, orphan-item 130" || summary.UnrepairedCount() > 0 || transactions != 2 {
 			t.Errorf("found %s, %d left, in %d transactions", got, summary.UnrepairedCount(), transactions)
 		}
 		r.CheckClean()

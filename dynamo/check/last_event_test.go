@@ -75,15 +75,15 @@ func TestOutdatedLastEventIsRepaired(t *testing.T) {
 				events := o.w.Events["c0"]
 				last := commerce.EventID(events[3])
 				for _, repair := range []bool{false, true} {
-					drifts, summary := o.Check(check.Options{Repair: repair})
+					inconsistencies, summary := o.Check(check.Options{Repair: repair})
 					i := 0
-					for i < len(drifts) && drifts[i].Kind != "last-event" {
+					for i < len(inconsistencies) && inconsistencies[i].Kind != "last-event" {
 						i++
 					}
-					if i == len(drifts) || storetest.CountDriftsByKind(drifts)["last-event"] != 1 || repair && summary.UnrepairedCount() > 0 {
-						t.Fatalf("found %+v", drifts)
+					if i == len(inconsistencies) || storetest.CountByKind(inconsistencies)["last-event"] != 1 || repair && summary.UnrepairedCount() > 0 {
+						t.Fatalf("found %+v", inconsistencies)
 					}
-					if d := drifts[i]; d.PK != "CUSTOMER#c0" || d.SK != "LAST_EVENT" || d.Repaired != repair || d.ByHand ||
+					if d := inconsistencies[i]; d.PK != "CUSTOMER#c0" || d.SK != "LAST_EVENT" || d.Repaired != repair || d.ByHand ||
 						!strings.Contains(d.Detail, "the last event is "+events[1]) || !strings.Contains(d.Detail, "order "+string(o.first)+" has the newer event "+events[3]) {
 						t.Errorf("found %+v", d)
 					}

@@ -51,11 +51,11 @@ func TestRepairDoesNotOverwriteConcurrentChanges(t *testing.T) {
 		order := "ORDER#" + storetest.SmallOrderID(0)
 		// The copy is wrong, and the order's own record changes.
 		r.Set("CUSTOMER#c1", order, storetest.Item{"total": storetest.Num("1")})
-		drifts, summary := repairConcurrently(r, func() {
+		inconsistencies, summary := repairConcurrently(r, func() {
 			bump(r, storetest.SmallOrderID(0), "c1", "kept")
 		})
-		if got := storetest.FormatDriftCounts(drifts); got != "order-total 1" || summary.UnrepairedCount() > 0 {
-			t.Errorf("found %s, %d left:\n%+v", got, summary.UnrepairedCount(), drifts)
+		if got := storetest.FormatKindCounts(inconsistencies); got != "order-total 1" || summary.UnrepairedCount() > 0 {
+			t.Errorf("found %s, %d left:\n%+v", got, summary.UnrepairedCount(), inconsistencies)
 		}
 		for _, k := range [][2]string{{order, "#METADATA"}, {"CUSTOMER#c1", order}} {
 			rec := r.Get(k[0], k[1])
@@ -67,7 +67,7 @@ func TestRepairDoesNotOverwriteConcurrentChanges(t *testing.T) {
 	})
 }
 
-// A record that changes before each attempt is never overwritten. The drift is reported as not
+// A record that changes before each attempt is never overwritten. The inconsistency is reported as not
 // repaired.
 func TestRepairOfAConstantlyChangingRecordGivesUp(t *testing.T) {
 	t.Parallel()
@@ -75,14 +75,14 @@ func TestRepairOfAConstantlyChangingRecordGivesUp(t *testing.T) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		r.Set("EMPLOYEE#e1", "#METADATA", storetest.Item{"gsi1pk": storetest.Str("OTHER"), "note": storetest.Str("")})
 		writes := 0
-		drifts, summary := r.WithHTTPHook(func(operation string, earlier int, _ string) *http.Response {
+		inconsistencies, summary := r.WithHTTPHook(func(operation string, earlier int, _ string) *http.Response {
 			if operation == "TransactWriteItems" {
 				writes++
 				r.Set("EMPLOYEE#e1", "#METADATA", storetest.Item{"note": storetest.Str(fmt.Sprint(earlier))})
 			}
 			return nil
 		}).Check(check.Options{Repair: true})
-		if got := storetest.FormatDriftCounts(drifts); got != "index-keys 1" || summary.UnrepairedCount() != 1 || writes < 3 {
+		if got := storetest.FormatKindCounts(inconsistencies); got != "index-keys 1" || summary.UnrepairedCount() != 1 || writes < 3 {
 			t.Errorf("found %s, %d left after %d attempts", got, summary.UnrepairedCount(), writes)
 		}
 		if rec := r.Get("EMPLOYEE#e1", "#METADATA"); storetest.KeyText(rec) == "" || rec["gsi1pk"].(*types.AttributeValueMemberS).Value != "OTHER" {
@@ -97,13 +97,13 @@ func TestRepairDependsOnTheTrustedRecord(t *testing.T) {
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		r.Delete("EMAIL#bob@example.com", "#METADATA")
-		drifts, summary := repairConcurrently(r, func() {
+		inconsistencies, summary := repairConcurrently(r, func() {
 			for _, sk := range []string{"#METADATA", "NAME"} {
 				r.Set("CUSTOMER#c2", sk, storetest.Item{"email": storetest.Str("new@example.com")})
 			}
 			r.Put(storetest.Item{"pk": storetest.Str("EMAIL#new@example.com"), "sk": storetest.Str("#METADATA"), "customerId": storetest.Str("c2")})
 		})
-		if got := storetest.FormatDriftCounts(drifts); got != "email-claim 1" || summary.UnrepairedCount() > 0 {
+		if got := storetest.FormatKindCounts(inconsistencies); got != "email-claim 1" || summary.UnrepairedCount() > 0 {
 			t.Errorf("found %s, %d left", got, summary.UnrepairedCount())
 		}
 		if rec := r.Get("EMAIL#bob@example.com", "#METADATA"); rec != nil {
@@ -121,10 +121,10 @@ func TestRepairDoesNotReplaceConcurrentlyAddedRecords(t *testing.T) {
 		copied := r.Get("CUSTOMER#c1", "ORDER#"+storetest.SmallOrderID(0))
 		r.Delete("CUSTOMER#c1", "ORDER#"+storetest.SmallOrderID(0))
 		copied["note"] = storetest.Str("kept")
-		drifts, summary := repairConcurrently(r, func() {
+		inconsistencies, summary := repairConcurrently(r, func() {
 			r.Put(copied)
 		})
-		if got := storetest.FormatDriftCounts(drifts); got != "copy-missing 1" || summary.UnrepairedCount() > 0 {
+		if got := storetest.FormatKindCounts(inconsistencies); got != "copy-missing 1" || summary.UnrepairedCount() > 0 {
 			t.Errorf("found %s, %d left", got, summary.UnrepairedCount())
 		}
 		if rec := r.Get("CUSTOMER#c1", "ORDER#"+storetest.SmallOrderID(0)); rec["note"] == nil {
@@ -157,22 +157,22 @@ func TestRepairDoesNotDeleteConcurrentlyChangedRecords(t *testing.T) {
 	})
 }
 
-// A mutation between two reads makes the records disagree. That is no drift, however often it
+// A mutation between two reads makes the records disagree. That is no inconsistency, however often it
 // happens.
-func TestMutationBetweenReadsIsNoDrift(t *testing.T) {
+func TestMutationBetweenReadsIsNoInconsistency(t *testing.T) {
 	t.Parallel()
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		for _, c := range []struct{ mutations, unsettled int }{{2, 0}, {1000, 1}} {
-			drifts, summary := r.WithHTTPHook(func(operation string, earlier int, _ string) *http.Response {
+			inconsistencies, summary := r.WithHTTPHook(func(operation string, earlier int, _ string) *http.Response {
 				// The order's own record has been read, and its copy is read next.
 				if operation == "BatchGetItem" && earlier < c.mutations {
 					bump(r, storetest.SmallOrderID(0), "c1", "")
 				}
 				return nil
 			}).Check(check.Options{Repair: true})
-			if len(drifts) > 0 || summary.Unverified != c.unsettled {
-				t.Errorf("with %d mutations found %+v, %d unverified", c.mutations, drifts, summary.Unverified)
+			if len(inconsistencies) > 0 || summary.Unverified != c.unsettled {
+				t.Errorf("with %d mutations found %+v, %d unverified", c.mutations, inconsistencies, summary.Unverified)
 			}
 		}
 		r.CheckClean()
@@ -204,22 +204,22 @@ func TestCandidatesAreReadConsistently(t *testing.T) {
 	}
 }
 
-// Stock that changes during every count is neither a drift nor repaired.
+// Stock that changes during every count is neither an inconsistency nor repaired.
 func TestConstantlyChangingStockIsUnverified(t *testing.T) {
 	t.Parallel()
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		r.Set("PRODUCT#p00", "#METADATA", storetest.Item{"available": storetest.Num("500")})
 		var unverified []check.UnverifiedRecord
-		drifts, summary := r.WithHTTPHook(func(operation string, earlier int, body string) *http.Response {
+		inconsistencies, summary := r.WithHTTPHook(func(operation string, earlier int, body string) *http.Response {
 			if operation == "Query" && strings.Contains(body, "GSI1") {
 				r.Set("PRODUCT#p00", "#METADATA", storetest.Item{"version": storetest.Num(fmt.Sprint(10 + earlier))})
 			}
 			return nil
 		}).Check(check.Options{Repair: true, OnUnverified: func(u check.UnverifiedRecord) { unverified = append(unverified, u) }})
 		want := []check.UnverifiedRecord{{PK: "PRODUCT#p00", SK: "#METADATA", Reason: "the product changed each time its reserved stock was recounted"}}
-		if len(drifts) > 0 || summary.Unverified != 1 || !slices.Equal(unverified, want) {
-			t.Errorf("found %+v, %d unverified: %+v", drifts, summary.Unverified, unverified)
+		if len(inconsistencies) > 0 || summary.Unverified != 1 || !slices.Equal(unverified, want) {
+			t.Errorf("found %+v, %d unverified: %+v", inconsistencies, summary.Unverified, unverified)
 		}
 		if rec := r.Get("PRODUCT#p00", "#METADATA"); storetest.CanonicalNumber(rec["available"]) != "500" {
 			t.Errorf("the repair changed the product to %s", storetest.FormatItem(rec))
@@ -276,13 +276,13 @@ func TestARecountReadsOpenOrdersOnly(t *testing.T) {
 				r.Set(fmt.Sprintf("PRODUCT#p%02d", i), "#METADATA", storetest.Item{"available": storetest.Num("-500")})
 			}
 			n := 0
-			drifts, _ := r.WithHTTPHook(func(operation string, _ int, body string) *http.Response {
+			inconsistencies, _ := r.WithHTTPHook(func(operation string, _ int, body string) *http.Response {
 				if strings.Contains(body, "GSI1") || operation == "BatchGetItem" && strings.Contains(body, `"ConsistentRead":true`) || strings.Contains(body, "ITEM#") {
 					n++
 				}
 				return nil
 			}).Check(check.Options{Repair: true})
-			if got, want := storetest.FormatDriftCounts(drifts), fmt.Sprint("stock-available ", products); got != want {
+			if got, want := storetest.FormatKindCounts(inconsistencies), fmt.Sprint("stock-available ", products); got != want {
 				t.Errorf("found %s, want %s", got, want)
 			}
 			if changed := storetest.DifferingKeys(healthy, withoutStockRevisions(r.All())); len(changed) > 0 {
@@ -300,7 +300,7 @@ func TestARecountReadsOpenOrdersOnly(t *testing.T) {
 }
 
 // Orders that were placed during the scan make its sums wrong. A recount corrects the sums.
-func TestAnOrderPlacedDuringTheCheckIsNoDrift(t *testing.T) {
+func TestAnOrderPlacedDuringTheCheckIsNoInconsistency(t *testing.T) {
 	t.Parallel()
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
@@ -315,15 +315,15 @@ func TestAnOrderPlacedDuringTheCheckIsNoDrift(t *testing.T) {
 		if err := derive.Complete(&dataset); err != nil {
 			t.Fatal(err)
 		}
-		drifts, summary := r.WithHTTPHook(func(operation string, earlier int, _ string) *http.Response {
+		inconsistencies, summary := r.WithHTTPHook(func(operation string, earlier int, _ string) *http.Response {
 			// The scan of this small table is a single request.
 			if operation == "BatchGetItem" && earlier == 0 {
 				storetest.LoadDataset(t, r.Store, dataset)
 			}
 			return nil
 		}).Check(check.Options{Repair: true})
-		if len(drifts) > 0 || summary.Unverified > 0 {
-			t.Errorf("found %+v, %d unverified", drifts, summary.Unverified)
+		if len(inconsistencies) > 0 || summary.Unverified > 0 {
+			t.Errorf("found %+v, %d unverified", inconsistencies, summary.Unverified)
 		}
 		r.CheckClean()
 	})
@@ -351,8 +351,8 @@ func TestCheckOutlastsTransientErrors(t *testing.T) {
 		r.Set("PRODUCT#p00", "#METADATA", storetest.Item{"available": storetest.Num("500")})
 		failing, between := faults.WrapClient(db, faults.FailFirstRequests(append(faults.TransientKinds(), faults.TransactionConflict)...))
 		r.Store = storetest.StoreWithClient(t, r.Store, failing, dynamo.Options{})
-		drifts, summary := r.Check(check.Options{Repair: true})
-		if got := storetest.FormatDriftCounts(drifts); got != "index-keys 1, stock-available 1" || summary.UnrepairedCount() > 0 {
+		inconsistencies, summary := r.Check(check.Options{Repair: true})
+		if got := storetest.FormatKindCounts(inconsistencies); got != "index-keys 1, stock-available 1" || summary.UnrepairedCount() > 0 {
 			t.Errorf("found %s, %d left", got, summary.UnrepairedCount())
 		}
 		for _, kind := range faults.TransientKinds() {
@@ -376,16 +376,16 @@ func TestRepairThatDynamoDBRejects(t *testing.T) {
 			r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 			r.Set("EMPLOYEE#e1", "#METADATA", storetest.Item{"gsi1pk": storetest.Str("OTHER")})
 			r.Delete("EMPLOYEE#e2", "NAME")
-			drifts, summary := r.WithHTTPHook(func(operation string, _ int, body string) *http.Response {
+			inconsistencies, summary := r.WithHTTPHook(func(operation string, _ int, body string) *http.Response {
 				if operation == "TransactWriteItems" && strings.Contains(body, "EMPLOYEE#e1") {
 					return refusal()
 				}
 				return nil
 			}).Check(check.Options{Repair: true})
-			if got := storetest.FormatDriftCounts(drifts); got != "edge-missing 1, index-keys 1" || summary.UnrepairedCount() != 1 {
+			if got := storetest.FormatKindCounts(inconsistencies); got != "edge-missing 1, index-keys 1" || summary.UnrepairedCount() != 1 {
 				t.Fatalf("found %s, %d left", got, summary.UnrepairedCount())
 			}
-			for _, d := range drifts {
+			for _, d := range inconsistencies {
 				if !d.Repaired && !strings.Contains(d.Detail, "the repair was refused: "+name) {
 					t.Errorf("left: %+v, want %s", d, name)
 				}

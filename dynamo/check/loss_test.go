@@ -75,14 +75,14 @@ func TestLongListIsNotRepairedPartially(t *testing.T) {
 		}
 		r.Check(check.Options{Repair: true}) // counts what open orders reserve
 		before := r.All()
-		drifts, _ := r.Check(check.Options{Repair: true})
+		inconsistencies, _ := r.Check(check.Options{Repair: true})
 		changed := storetest.DifferingKeys(before, r.All())
 		// The lists of the three products have one order less.
 		if changed = slices.DeleteFunc(changed, func(k string) bool { return strings.HasPrefix(k, "PRODUCT#") }); len(changed) > 0 {
 			t.Errorf("the repair changed %d records", len(changed))
 		}
-		if len(drifts) == 0 || !strings.Contains(drifts[0].Detail, "set the order's total") {
-			t.Errorf("found %s", storetest.FormatDriftCounts(drifts))
+		if len(inconsistencies) == 0 || !strings.Contains(inconsistencies[0].Detail, "set the order's total") {
+			t.Errorf("found %s", storetest.FormatKindCounts(inconsistencies))
 		}
 		for _, pk := range []string{order, "CUSTOMER#c2"} {
 			sk := order
@@ -92,7 +92,7 @@ func TestLongListIsNotRepairedPartially(t *testing.T) {
 			r.Set(pk, sk, storetest.Item{"total": storetest.Num("150")})
 		}
 		if _, summary := r.Check(check.Options{Repair: true}); summary.UnrepairedCount() > 0 || r.Get(order, "ITEM#x149") == nil {
-			t.Errorf("with a total that matches the items, the repair left %d drifts or lost an item", summary.UnrepairedCount())
+			t.Errorf("with a total that matches the items, the repair left %d inconsistencies or lost an item", summary.UnrepairedCount())
 		}
 		r.CheckClean()
 	})
@@ -157,11 +157,11 @@ func TestIncompleteEdgesAreKept(t *testing.T) {
 		r.Delete("EMPLOYEE#e1", "#METADATA")
 		r.Delete("CUSTOMER#c1", "#METADATA")
 		before := r.All()
-		drifts, summary := r.Check(check.Options{Repair: true, Restore: true})
+		inconsistencies, summary := r.Check(check.Options{Repair: true, Restore: true})
 		if changed := storetest.DifferingKeys(before, r.All()); len(changed) > 0 {
 			t.Errorf("the repair changed %q", changed)
 		}
-		if got := storetest.FormatDriftCounts(drifts); got != "unreadable 5" || summary.ByHand != 5 {
+		if got := storetest.FormatKindCounts(inconsistencies); got != "unreadable 5" || summary.ByHand != 5 {
 			t.Errorf("found %s, %d of them to repair by hand", got, summary.ByHand)
 		}
 	})
@@ -201,9 +201,9 @@ func TestProductTwiceInAListIsReported(t *testing.T) {
 		twice := storetest.Item{"items": &types.AttributeValueMemberL{Value: []types.AttributeValue{line("1"), line("2")}}, "total": storetest.Num("7.5"), "itemCount": nil}
 		r.Set(order, "#METADATA", twice)
 		r.Set("CUSTOMER#c2", order, twice)
-		drifts, summary := r.Check(check.Options{Repair: true})
-		if summary.UnrepairedCount() == 0 || summary.UnrepairedCount() != summary.ByHand || !strings.Contains(fmt.Sprint(drifts), "contains product p00 twice") {
-			t.Errorf("found %+v, %d left, %d of them to repair by hand", drifts, summary.UnrepairedCount(), summary.ByHand)
+		inconsistencies, summary := r.Check(check.Options{Repair: true})
+		if summary.UnrepairedCount() == 0 || summary.UnrepairedCount() != summary.ByHand || !strings.Contains(fmt.Sprint(inconsistencies), "contains product p00 twice") {
+			t.Errorf("found %+v, %d left, %d of them to repair by hand", inconsistencies, summary.UnrepairedCount(), summary.ByHand)
 		}
 	})
 }

@@ -73,8 +73,8 @@ func TestEntitiesInEveryItemCollection(t *testing.T) {
 				k := model.KeyOf(rec)
 				r.Set(k.PK, k.SK, storetest.Item{"gsi1sk": storetest.Str("wrong")})
 			}
-			if drifts, summary := r.Check(check.Options{Repair: true}); len(drifts) != len(records) || summary.UnrepairedCount() > 0 {
-				t.Errorf("of %d wrong records, the check reports %+v", len(records), drifts)
+			if inconsistencies, summary := r.Check(check.Options{Repair: true}); len(inconsistencies) != len(records) || summary.UnrepairedCount() > 0 {
+				t.Errorf("of %d wrong records, the check reports %+v", len(records), inconsistencies)
 			}
 			if changed := storetest.DifferingKeys(sound, r.All()); len(changed) > 0 {
 				t.Errorf("after the repair, %q differ", changed)
@@ -82,8 +82,8 @@ func TestEntitiesInEveryItemCollection(t *testing.T) {
 			// Edges of a lost record are no longer needed.
 			lost := model.KeyOf(records[0])
 			r.Delete(lost.PK, lost.SK)
-			if drifts, summary := r.Check(check.Options{Repair: true}); len(drifts) != len(records)-1 || summary.UnrepairedCount() > 0 {
-				t.Errorf("of %d edges of a lost record, the check reports %+v", len(records)-1, drifts)
+			if inconsistencies, summary := r.Check(check.Options{Repair: true}); len(inconsistencies) != len(records)-1 || summary.UnrepairedCount() > 0 {
+				t.Errorf("of %d edges of a lost record, the check reports %+v", len(records)-1, inconsistencies)
 			}
 			r.CheckClean()
 		})

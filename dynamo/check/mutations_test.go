@@ -64,7 +64,7 @@ func mutateContinuously(ctx context.Context, store *dynamo.Store, seed uint64, n
 	return nil
 }
 
-// Mutations write consistent records, and a concurrent check reports no drift.
+// Mutations write consistent records, and a concurrent check reports no inconsistency.
 func TestCheckDuringMutationsFindsNothing(t *testing.T) {
 	t.Parallel()
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
@@ -94,9 +94,9 @@ func TestCheckDuringMutationsFindsNothing(t *testing.T) {
 		checks, unsettled := 0, 0
 		for checks < longtest.Size(3, 5) || mutations() < int64(longtest.Size(60, 180)) {
 			before := mutations()
-			drifts, summary := r.Check(check.Options{Repair: true, Segments: 2})
-			if len(drifts) > 0 {
-				t.Errorf("found %+v", drifts)
+			inconsistencies, summary := r.Check(check.Options{Repair: true, Segments: 2})
+			if len(inconsistencies) > 0 {
+				t.Errorf("found %+v", inconsistencies)
 			}
 			if before > 0 && mutations() > before {
 				checks++

@@ -48,9 +48,9 @@ func TestNamesWithKeysOfEarlierVersions(t *testing.T) {
 				t.Errorf("before the repair, found %s", got)
 			}
 			if repaired {
-				drifts, summary := r.Check(check.Options{Repair: true})
-				if got := storetest.FormatDriftCounts(drifts); got != "index-keys 3" || summary.UnrepairedCount() > 0 {
-					t.Errorf("found %s, %d left: %+v", got, summary.UnrepairedCount(), drifts)
+				inconsistencies, summary := r.Check(check.Options{Repair: true})
+				if got := storetest.FormatKindCounts(inconsistencies); got != "index-keys 3" || summary.UnrepairedCount() > 0 {
+					t.Errorf("found %s, %d left: %+v", got, summary.UnrepairedCount(), inconsistencies)
 				}
 				if got := r.Get("EMPLOYEE#e1", "#METADATA")["name"]; !storetest.EqualValues(got, storetest.Str(decomposed)) {
 					t.Errorf("the repair changed the name to %#v", got)

@@ -204,10 +204,10 @@ func (v *orderVerifier) verify(c *check) *diagnosis {
 	switch {
 	case v.orderRecord == nil && copied == nil:
 		for _, item := range v.items {
-			diag.addOrphan(driftOrphanItem, item, "the order does not exist")
+			diag.addOrphan(kindOrphanItem, item, "the order does not exist")
 		}
 		for _, event := range v.events {
-			diag.addOrphan(driftOrphanEvent, event, "the order does not exist")
+			diag.addOrphan(kindOrphanEvent, event, "the order does not exist")
 		}
 		return diag
 	case !trusted.readable():
@@ -228,7 +228,7 @@ func (v *orderVerifier) verify(c *check) *diagnosis {
 	v.verifyItems(diag, b, o, trusted, other)
 	for _, id := range slices.Sorted(maps.Keys(v.copies)) {
 		if id != customer && !diag.mustLeaveUnchanged(&model.EntityOrder, model.OrderByID.Key(b, v.id), model.AttrCustomerID) {
-			diag.addOrphan(driftOrphanOrderCopy, v.copies[id], fmt.Sprintf("the order belongs to customer %s", customer))
+			diag.addOrphan(kindOrphanOrderCopy, v.copies[id], fmt.Sprintf("the order belongs to customer %s", customer))
 		}
 	}
 	v.verifyTimeline(diag, o)
@@ -258,14 +258,14 @@ func (v *orderVerifier) verifyItems(diag *diagnosis, b *model.KeyBuilder, o comm
 		copyAttributes(copied, v.copies[o.CustomerID], "items", "itemCount")
 	}
 	if v.orderRecord == nil {
-		diag.addMissing(driftOrderMissing, main, trusted.record, fmt.Sprintf("the order's own record is missing, but customer %s has a copy of the order", o.CustomerID))
+		diag.addMissing(kindOrderMissing, main, trusted.record, fmt.Sprintf("the order's own record is missing, but customer %s has a copy of the order", o.CustomerID))
 	} else {
-		diag.compare(&model.EntityOrder, v.orderRecord, main, driftOrderCopyDiffers)
+		diag.compare(&model.EntityOrder, v.orderRecord, main, kindOrderCopyDiffers)
 	}
 	if have := v.copies[o.CustomerID]; have == nil {
-		diag.addMissing(driftOrderCopyMissing, copied, trusted.record, "the order has no copy in its customer's partition")
+		diag.addMissing(kindOrderCopyMissing, copied, trusted.record, "the order has no copy in its customer's partition")
 	} else {
-		diag.compare(&model.EntityCustomerOrder, have, copied, driftOrderCopyDiffers)
+		diag.compare(&model.EntityCustomerOrder, have, copied, kindOrderCopyDiffers)
 	}
 	if !v.linesKnown {
 		return
@@ -277,15 +277,15 @@ func (v *orderVerifier) verifyItems(diag *diagnosis, b *model.KeyBuilder, o comm
 	for _, want := range items {
 		k := model.KeyOf(want)
 		if have[k] == nil {
-			diag.addMissing(driftItemMissing, want, nil, "the item's record is missing, but the order's item list and total include the item")
+			diag.addMissing(kindItemMissing, want, nil, "the item's record is missing, but the order's item list and total include the item")
 		} else {
-			diag.compare(&model.EntityOrderItem, have[k], want, driftItemDiffers)
+			diag.compare(&model.EntityOrderItem, have[k], want, kindItemDiffers)
 		}
 		delete(have, k)
 	}
 	for _, item := range v.items {
 		if have[model.KeyOf(item)] != nil {
-			diag.addOrphan(driftOrphanItem, item, "the order's item list and total do not include the item")
+			diag.addOrphan(kindOrphanItem, item, "the order's item list and total do not include the item")
 		}
 	}
 }
@@ -345,7 +345,7 @@ func (v *orderVerifier) chooseLines(diag *diagnosis, o commerce.Order, trusted, 
 	case (diag.mustLeaveUnchanged(&model.EntityOrder, model.KeyOf(trusted.record), "items") || diag.mustLeaveUnchanged(&model.EntityOrder, model.KeyOf(other.record), "items")) && (len(lines) == 0 || !addsUp(lines)):
 		return nil, false // the items may be in the list, which is unreadable
 	case len(lines) == 0 && !o.Total.Amount.IsZero():
-		diag.addFinding(driftUnreadable, model.OrderByID.Key(diag.table.KeyBuilder(), v.id), fmt.Sprintf("the order has a total of %s, but no items", o.Total.Decimal()), remedyManual)
+		diag.addFinding(kindUnreadable, model.OrderByID.Key(diag.table.KeyBuilder(), v.id), fmt.Sprintf("the order has a total of %s, but no items", o.Total.Decimal()), remedyManual)
 		return nil, false
 	}
 	return lines, true
@@ -366,7 +366,7 @@ func (v *orderVerifier) verifyTimeline(diag *diagnosis, o commerce.Order) {
 			certain = false
 			continue
 		}
-		diag.compare(&model.EntityOrderEvent, rec, model.EventRecord(b, *event), driftKeyAttribute)
+		diag.compare(&model.EntityOrderEvent, rec, model.EventRecord(b, *event), kindKeyAttribute)
 		if diag.table.EventPosition(event.ID) == "" {
 			// Other software wrote this event. It may be the last event, because its position is unknown.
 			statusSet = statusSet || event.To == o.Status
@@ -399,7 +399,7 @@ func (v *orderVerifier) verifyTimeline(diag *diagnosis, o commerce.Order) {
 	if last != nil {
 		event.ID, event.At = last.ID, last.At
 	}
-	diag.addFinding(driftTimeline, model.OrderByID.Key(b, v.id), detail, remedyRepair)
+	diag.addFinding(kindTimeline, model.OrderByID.Key(b, v.id), detail, remedyRepair)
 	diag.fixes = append(diag.fixes, recordFix{event: event, customer: o.CustomerID})
 	v.updateOrderForEvent(diag, o)
 }
@@ -410,7 +410,7 @@ func (v *orderVerifier) verifyUpdatedAt(diag *diagnosis, o commerce.Order) {
 	if updated.IsZero() || !updated.Before(v.lastEventAt) {
 		return
 	}
-	diag.addFinding(driftUpdatedAt, diag.trustedKey, fmt.Sprintf("updatedAt is %s, but the last event happened at %s", model.Timestamp(updated), model.Timestamp(v.lastEventAt)), remedyRepair)
+	diag.addFinding(kindUpdatedAt, diag.trustedKey, fmt.Sprintf("updatedAt is %s, but the last event happened at %s", model.Timestamp(updated), model.Timestamp(v.lastEventAt)), remedyRepair)
 	for _, r := range v.headerRecords(diag.table, o) {
 		if diag.mustLeaveUnchanged(r.entity, r.key, "updatedAt") {
 			continue
@@ -492,7 +492,7 @@ func (v *orderVerifier) updateCheckState(c *check, diag, last *diagnosis) {
 		c.markOrderCountsChanged(v.id, append(v.earlier, v.records()...), !last.isClean())
 	}
 	// If the order's own record was missing, the scan may not have found the order.
-	if diag.hasKind(driftOrderMissing) {
+	if diag.hasKind(kindOrderMissing) {
 		c.orders.add(v.id, nil)
 	}
 	if !last.isClean() && v.misleadsRecount(c) {
@@ -504,9 +504,9 @@ func (v *orderVerifier) updateCheckState(c *check, diag, last *diagnosis) {
 		c.addCandidateLocked(target{targetCustomer, string(v.namedCustomer())}, candidate{}) // a repair may have changed the customer's spending
 	}
 	if !last.isClean() {
-		c.driftedCustomers[v.namedCustomer()] = true
+		c.inconsistentCustomers[v.namedCustomer()] = true
 		for id := range v.copies {
-			c.driftedCustomers[id] = true
+			c.inconsistentCustomers[id] = true
 		}
 	}
 	if !v.reservationKnown(diag) {
@@ -527,13 +527,13 @@ func (v *orderVerifier) updateCheckState(c *check, diag, last *diagnosis) {
 	for _, copies := range []struct {
 		kind    string
 		missing int
-	}{{driftOrderCopyMissing, 1}, {driftOrphanOrderCopy, -1}} {
+	}{{kindOrderCopyMissing, 1}, {kindOrphanOrderCopy, -1}} {
 		for _, f := range diag.findings {
 			if f.kind != copies.kind {
 				continue
 			}
 			id := commerce.CustomerID(model.FirstPlaceholderValue(model.EntityCustomerOrder.PK, f.key.PK))
-			if last.hasFinding(f.kind, f.key) { // this drift was not repaired
+			if last.hasFinding(f.kind, f.key) { // this inconsistency was not repaired
 				c.missingCopies[id] += copies.missing
 			}
 			c.addCandidateLocked(target{targetCustomer, string(id)}, candidate{referenced: copies.missing > 0})
@@ -551,7 +551,7 @@ func (v *orderVerifier) decodedWithItems() *commerce.Order {
 // reservationKnown reports whether the stock that the order reserves is known. diag is the result of
 // verify.
 func (v *orderVerifier) reservationKnown(diag *diagnosis) bool {
-	return v.decoded != nil && (v.linesKnown || !v.decoded.Status.ReservesStock()) || !diag.hasKind(driftUnreadable)
+	return v.decoded != nil && (v.linesKnown || !v.decoded.Status.ReservesStock()) || !diag.hasKind(kindUnreadable)
 }
 
 // misleadsRecount reports whether a recount, which reads the order's own record and, if necessary,

@@ -55,11 +55,11 @@ func related(dataset commerce.Dataset, pk string) []string {
 	return all
 }
 
-// Records are lost, changed or doubled anywhere. One repair leaves only the drifts that the
+// Records are lost, changed or doubled anywhere. One repair leaves only the inconsistencies that the
 // operator must repair, and changes only related records. Unreadable attributes stay unchanged.
 func TestAnyDamageIsRepairedByOneCheck(t *testing.T) {
 	byHand := map[string]bool{}
-	for _, kind := range check.DriftKinds() {
+	for _, kind := range check.Kinds() {
 		byHand[kind.Name] = kind.ByHand
 	}
 	values := []types.AttributeValue{
@@ -124,7 +124,7 @@ func TestAnyDamageIsRepairedByOneCheck(t *testing.T) {
 				}
 			}
 			damaged := r.All()
-			drifts, summary := r.Check(check.Options{Repair: true, Segments: 2})
+			inconsistencies, summary := r.Check(check.Options{Repair: true, Segments: 2})
 			again, left := r.Check(check.Options{})
 			for _, d := range again {
 				if !byHand[d.Kind] {
@@ -132,13 +132,13 @@ func TestAnyDamageIsRepairedByOneCheck(t *testing.T) {
 				}
 			}
 			if summary.UnrepairedCount() != left.UnrepairedCount() {
-				rt.Errorf("the repair reports %d remaining drifts, the next check %d", summary.UnrepairedCount(), left.UnrepairedCount())
+				rt.Errorf("the repair reports %d remaining inconsistencies, the next check %d", summary.UnrepairedCount(), left.UnrepairedCount())
 			}
 			if rt.Failed() {
 				for _, k := range storetest.DifferingKeys(healthy, records) {
 					rt.Logf("damaged record: %s\nbefore the damage: %s", storetest.FormatItem(records[k]), storetest.FormatItem(healthy[k]))
 				}
-				rt.Logf("repaired: %+v", drifts)
+				rt.Logf("repaired: %+v", inconsistencies)
 			}
 			repaired := r.All()
 			for k, rec := range damaged {

@@ -144,7 +144,7 @@ func (v *recordsVerifier) verify(c *check) *diagnosis {
 	diag.trustedKey, diag.trusted = v.main.primaryKey, v.main.record()
 	if v.main.record() == nil && v.referenced {
 		standIn := model.EncodeWithEdges(c.table.KeyBuilder(), &commerce.Warehouse{ID: warehouseOf(v.partition), Name: string(warehouseOf(v.partition)), Version: 1})
-		diag.addStandIn(driftWarehouseMissing, standIn[0], "inventory levels or employees refer to the warehouse")
+		diag.addStandIn(kindWarehouseMissing, standIn[0], "inventory levels or employees refer to the warehouse")
 		v.main.verifyEdges(diag, standIn)
 		return diag
 	}

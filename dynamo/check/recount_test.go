@@ -75,7 +75,7 @@ func (s stockFixture) expect(counter, want string) {
 }
 
 // repairWhile runs a check with repairs. before is called before each of its requests.
-func (s stockFixture) repairWhile(before func(operation string, earlier int, body string)) ([]check.Drift, check.Summary) {
+func (s stockFixture) repairWhile(before func(operation string, earlier int, body string)) ([]check.Inconsistency, check.Summary) {
 	s.T.Helper()
 	return s.WithHTTPHook(func(operation string, earlier int, body string) *http.Response {
 		before(operation, earlier, body)
@@ -119,7 +119,7 @@ func TestRecountDetectsStockThatReturnsToItsValue(t *testing.T) {
 				s.damage("available", "18")
 				var back func() commerce.OrderID
 				passes := 0
-				drifts, summary := s.repairWhile(func(operation string, _ int, body string) {
+				inconsistencies, summary := s.repairWhile(func(operation string, _ int, body string) {
 					switch {
 					case readsPending(operation, body):
 						back = change(s, held)
@@ -128,13 +128,13 @@ func TestRecountDetectsStockThatReturnsToItsValue(t *testing.T) {
 						held, back = back(), nil
 					}
 				})
-				if len(drifts) > 0 || summary.Unverified != 1 || passes < 2 {
-					t.Errorf("found %+v, %d unverified in %d passes, want no drifts and 1 unverified record", drifts, summary.Unverified, passes)
+				if len(inconsistencies) > 0 || summary.Unverified != 1 || passes < 2 {
+					t.Errorf("found %+v, %d unverified in %d passes, want no inconsistencies and 1 unverified record", inconsistencies, summary.Unverified, passes)
 				}
 				s.expect("available", "18")
 				// The stock no longer changes, so the repair sets the right number.
-				if drifts, summary := s.Check(check.Options{Repair: true}); storetest.FormatDriftCounts(drifts) != "stock-available 1" || summary.UnrepairedCount() > 0 {
-					t.Errorf("at rest found %+v", drifts)
+				if inconsistencies, summary := s.Check(check.Options{Repair: true}); storetest.FormatKindCounts(inconsistencies) != "stock-available 1" || summary.UnrepairedCount() > 0 {
+					t.Errorf("at rest found %+v", inconsistencies)
 				}
 				s.expect("available", "19")
 				s.CheckClean()
@@ -164,15 +164,15 @@ func TestRepairDetectsChangesOfUncountedStock(t *testing.T) {
 				s.move(held, commerce.Confirmed)
 				s.Set("PRODUCT#p0", "#METADATA", storetest.Item{"available": nil, "totalInventory": nil, "stockRevision": c.revision})
 				writes := 0
-				drifts, summary := s.repairWhile(func(operation string, _ int, _ string) {
+				inconsistencies, summary := s.repairWhile(func(operation string, _ int, _ string) {
 					if operation == "TransactWriteItems" {
 						if writes++; writes == 1 {
 							c.change(s, held)
 						}
 					}
 				})
-				if storetest.FormatDriftCounts(drifts) != "stock-available 1, stock-total 1" || summary.UnrepairedCount() > 0 || writes != 2 {
-					t.Errorf("found %+v, %d left after %d transactions", drifts, summary.UnrepairedCount(), writes)
+				if storetest.FormatKindCounts(inconsistencies) != "stock-available 1, stock-total 1" || summary.UnrepairedCount() > 0 || writes != 2 {
+					t.Errorf("found %+v, %d left after %d transactions", inconsistencies, summary.UnrepairedCount(), writes)
 				}
 				s.expect("available", c.available)
 				s.expect("totalInventory", c.total)
@@ -189,16 +189,16 @@ func TestARepairRaisesTheStockRevision(t *testing.T) {
 		s := newStockFixture(t, db)
 		for i, counter := range []string{"available", "totalInventory"} {
 			s.damage(counter, "500")
-			if drifts, summary := s.Check(check.Options{Repair: true}); len(drifts) != 1 || summary.UnrepairedCount() > 0 {
-				t.Errorf("found %+v", drifts)
+			if inconsistencies, summary := s.Check(check.Options{Repair: true}); len(inconsistencies) != 1 || summary.UnrepairedCount() > 0 {
+				t.Errorf("found %+v", inconsistencies)
 			}
 			s.expect(counter, "20")
 			s.expect("stockRevision", fmt.Sprint(i+1))
 		}
 		// Other repairs do not raise it.
 		s.Set("PRODUCT#p0", "#METADATA", storetest.Item{"gsi1pk": storetest.Str("OTHER")})
-		if drifts, summary := s.Check(check.Options{Repair: true}); storetest.FormatDriftCounts(drifts) != "index-keys 1" || summary.UnrepairedCount() > 0 {
-			t.Errorf("found %+v", drifts)
+		if inconsistencies, summary := s.Check(check.Options{Repair: true}); storetest.FormatKindCounts(inconsistencies) != "index-keys 1" || summary.UnrepairedCount() > 0 {
+			t.Errorf("found %+v", inconsistencies)
 		}
 		s.expect("stockRevision", "2")
 	})
@@ -213,7 +213,7 @@ func TestARecountCountsTheOrdersOfAllPasses(t *testing.T) {
 		orders := []commerce.OrderID{s.place(1), s.place(1)}
 		s.damage("available", "500")
 		passes := 0
-		drifts, summary := s.repairWhile(func(operation string, _ int, body string) {
+		inconsistencies, summary := s.repairWhile(func(operation string, _ int, body string) {
 			switch {
 			case readsPending(operation, body):
 				if passes++; passes <= len(orders) {
@@ -224,8 +224,8 @@ func TestARecountCountsTheOrdersOfAllPasses(t *testing.T) {
 				s.Set("ORDER#"+id, "#METADATA", storetest.Item{"gsi1pk": storetest.Str("STATUS#pending"), "gsi1sk": storetest.Str("ORDER#" + id)})
 			}
 		})
-		if storetest.FormatDriftCounts(drifts) != "stock-available 1" || summary.UnrepairedCount() > 0 || passes != 2 {
-			t.Errorf("found %+v, %d left after %d passes", drifts, summary.UnrepairedCount(), passes)
+		if storetest.FormatKindCounts(inconsistencies) != "stock-available 1" || summary.UnrepairedCount() > 0 || passes != 2 {
+			t.Errorf("found %+v, %d left after %d passes", inconsistencies, summary.UnrepairedCount(), passes)
 		}
 		s.expect("available", "18")
 		s.CheckClean()
@@ -241,7 +241,7 @@ func TestRecountRestartsWhenTheStockChanges(t *testing.T) {
 		first, second := s.place(1), s.place(2)
 		s.damage("available", "500")
 		passes := 0
-		drifts, summary := s.repairWhile(func(operation string, _ int, body string) {
+		inconsistencies, summary := s.repairWhile(func(operation string, _ int, body string) {
 			// The product was read again and is unchanged. It changes before the next pass.
 			if operation == "BatchGetItem" && strings.Contains(body, `"PRODUCT#p0"`) && passes == 1 {
 				s.move(first, commerce.Cancelled)
@@ -250,8 +250,8 @@ func TestRecountRestartsWhenTheStockChanges(t *testing.T) {
 				passes++
 			}
 		})
-		if storetest.FormatDriftCounts(drifts) != "stock-available 1" || summary.UnrepairedCount() > 0 || passes != 3 {
-			t.Errorf("found %+v, %d left after %d passes", drifts, summary.UnrepairedCount(), passes)
+		if storetest.FormatKindCounts(inconsistencies) != "stock-available 1" || summary.UnrepairedCount() > 0 || passes != 3 {
+			t.Errorf("found %+v, %d left after %d passes", inconsistencies, summary.UnrepairedCount(), passes)
 		}
 		s.expect("available", "18")
 		s.move(second, commerce.Cancelled)
@@ -292,8 +292,8 @@ func TestRecountOfNewOrders(t *testing.T) {
 			return nil
 		}), opts)
 		// A later pass would correct wrong counts, but would also report them.
-		if drifts, summary := repairing.Check(check.Options{Repair: true}); len(drifts) != damages || summary.UnrepairedCount() > 0 {
-			t.Errorf("after %d damages, the check reports %+v", damages, drifts)
+		if inconsistencies, summary := repairing.Check(check.Options{Repair: true}); len(inconsistencies) != damages || summary.UnrepairedCount() > 0 {
+			t.Errorf("after %d damages, the check reports %+v", damages, inconsistencies)
 		}
 		if problems, err := storetest.AuditCounters(t.Context(), db, s.Name); err != nil || len(problems) > 0 {
 			t.Errorf("after the repair, %q, %v", problems, err)
@@ -317,9 +317,9 @@ func TestRepairDoesNotReplaceConcurrentlyAddedCounts(t *testing.T) {
 			}
 		}
 		// A later pass would correct wrong counts, but would also report them.
-		drifts, summary := repairConcurrently(s.RawTable, func() { storetest.PlaceOrders(t, s.Store, "c0", 40) })
-		if len(drifts) != damages || summary.UnrepairedCount() > 0 {
-			t.Errorf("after %d damages, the check reports %+v", damages, drifts)
+		inconsistencies, summary := repairConcurrently(s.RawTable, func() { storetest.PlaceOrders(t, s.Store, "c0", 40) })
+		if len(inconsistencies) != damages || summary.UnrepairedCount() > 0 {
+			t.Errorf("after %d damages, the check reports %+v", damages, inconsistencies)
 		}
 		s.CheckClean()
 	})
@@ -357,7 +357,7 @@ func TestARecountReadsDamagedOrdersAgain(t *testing.T) {
 				c.damage(s, "ORDER#"+string(id))
 				s.damage("available", "17")
 				changed := false
-				drifts, summary := s.WithHTTPHook(func(operation string, _ int, body string) *http.Response {
+				inconsistencies, summary := s.WithHTTPHook(func(operation string, _ int, body string) *http.Response {
 					// The orders have been verified, and the recount begins.
 					if operation == "BatchGetItem" && strings.Contains(body, `"PRODUCT#p0"`) && strings.Contains(body, `"ConsistentRead":true`) && !changed {
 						changed = true
@@ -365,8 +365,8 @@ func TestARecountReadsDamagedOrdersAgain(t *testing.T) {
 					}
 					return refuse(id, operation, body)
 				}).Check(check.Options{Repair: true})
-				if storetest.FormatDriftCounts(drifts) != c.found || summary.Unverified > 0 {
-					t.Errorf("found %s, %d unverified, want %s:\n%+v", storetest.FormatDriftCounts(drifts), summary.Unverified, c.found, drifts)
+				if storetest.FormatKindCounts(inconsistencies) != c.found || summary.Unverified > 0 {
+					t.Errorf("found %s, %d unverified, want %s:\n%+v", storetest.FormatKindCounts(inconsistencies), summary.Unverified, c.found, inconsistencies)
 				}
 				// The stock is 20, and the order holds 7.
 				s.expect("available", "13")
@@ -386,7 +386,7 @@ func TestRecountWithAnUnreadableOrder(t *testing.T) {
 		s.damage("available", "17")
 		changed := false
 		var unverified []check.UnverifiedRecord
-		drifts, summary := s.WithHTTPHook(func(operation string, _ int, body string) *http.Response {
+		inconsistencies, summary := s.WithHTTPHook(func(operation string, _ int, body string) *http.Response {
 			if operation == "TransactWriteItems" {
 				return reply("ValidationException")
 			}
@@ -402,8 +402,8 @@ func TestRecountWithAnUnreadableOrder(t *testing.T) {
 			{PK: "PRODUCT#p0", SK: "#METADATA", Reason: "ORDER#" + id + " cannot be read and may reserve stock of the product"},
 			{PK: "ORDER_COUNTS", SK: "PART#" + model.OrderCountPart(commerce.OrderID(id)), Reason: "the status of ORDER#" + id + " cannot be read"},
 		}
-		if storetest.FormatDriftCounts(drifts) != "index-keys 1" || summary.Unverified != len(want) || !slices.Equal(unverified, want) {
-			t.Errorf("found %+v, %d unverified: %+v", drifts, summary.Unverified, unverified)
+		if storetest.FormatKindCounts(inconsistencies) != "index-keys 1" || summary.Unverified != len(want) || !slices.Equal(unverified, want) {
+			t.Errorf("found %+v, %d unverified: %+v", inconsistencies, summary.Unverified, unverified)
 		}
 		s.expect("available", "17")
 	})
@@ -417,8 +417,8 @@ func TestSkippingAProductIsConditional(t *testing.T) {
 			return func(s stockFixture) func() {
 				s.Set("PRODUCT#p0", "#METADATA", storetest.Item{counter: nil})
 				return func() {
-					if drifts, summary := s.Check(check.Options{Repair: true}); len(drifts) != 1 || summary.UnrepairedCount() > 0 {
-						s.T.Errorf("the repair found %+v and left %d, want 1 drift and 0 left", drifts, summary.UnrepairedCount())
+					if inconsistencies, summary := s.Check(check.Options{Repair: true}); len(inconsistencies) != 1 || summary.UnrepairedCount() > 0 {
+						s.T.Errorf("the repair found %+v and left %d, want 1 inconsistency and 0 left", inconsistencies, summary.UnrepairedCount())
 					}
 				}
 			}
@@ -490,25 +490,25 @@ func TestOrdersPlacedDuringACustomersCount(t *testing.T) {
 		s := newStockFixture(t, db)
 		s.place(1)
 		s.Set("CUSTOMER#c0", "#METADATA", storetest.Item{"orderCount": storetest.Num("0")})
-		drifts, summary := s.repairWhile(func(operation string, _ int, body string) {
+		inconsistencies, summary := s.repairWhile(func(operation string, _ int, body string) {
 			if operation == "Query" && strings.Contains(body, `"CUSTOMER#c0"`) {
 				s.place(1)
 			}
 		})
-		if len(drifts) > 0 || summary.Unverified != 1 {
-			t.Errorf("found %+v, %d unverified", drifts, summary.Unverified)
+		if len(inconsistencies) > 0 || summary.Unverified != 1 {
+			t.Errorf("found %+v, %d unverified", inconsistencies, summary.Unverified)
 		}
 		// The last order is placed between the count and the repair.
 		writes := 0
-		drifts, summary = s.repairWhile(func(operation string, _ int, _ string) {
+		inconsistencies, summary = s.repairWhile(func(operation string, _ int, _ string) {
 			if operation == "TransactWriteItems" {
 				if writes++; writes == 1 {
 					s.place(1)
 				}
 			}
 		})
-		if storetest.FormatDriftCounts(drifts) != "order-count 1" || summary.UnrepairedCount() > 0 || writes != 2 {
-			t.Errorf("found %+v, %d left after %d transactions", drifts, summary.UnrepairedCount(), writes)
+		if storetest.FormatKindCounts(inconsistencies) != "order-count 1" || summary.UnrepairedCount() > 0 || writes != 2 {
+			t.Errorf("found %+v, %d left after %d transactions", inconsistencies, summary.UnrepairedCount(), writes)
 		}
 		orders := 0
 		for k := range s.All() {

@@ -53,8 +53,8 @@ func TestReservationsOfACustomer(t *testing.T) {
 					{"openOrders": storetest.Num("0")}, {"reservedUnits": storetest.Num("1")}, {"reservedUnits": nil}, {"openOrders": storetest.Num("-3"), "reservedUnits": storetest.Num("500")},
 				} {
 					r.Set(c0Partition, "LAST_EVENT", damaged)
-					drifts, summary := r.Check(check.Options{Repair: true})
-					if got := storetest.FormatDriftCounts(drifts); got != "last-event 1" || summary.UnrepairedCount() > 0 {
+					inconsistencies, summary := r.Check(check.Options{Repair: true})
+					if got := storetest.FormatKindCounts(inconsistencies); got != "last-event 1" || summary.UnrepairedCount() > 0 {
 						t.Errorf("after %v, a repair finds %q: %+v", damaged, got, summary)
 					}
 					expectReservation(t, r, 1, 2*lines)
@@ -78,8 +78,8 @@ func TestReservationsThatNobodyCounted(t *testing.T) {
 			t.Errorf("after the second order, the record is %v", rec)
 		}
 		r.CheckClean()
-		if drifts, summary := r.Check(check.Options{Repair: true}); len(drifts) > 0 || summary.UnrepairedCount() > 0 {
-			t.Errorf("a repair finds %v: %+v", drifts, summary)
+		if inconsistencies, summary := r.Check(check.Options{Repair: true}); len(inconsistencies) > 0 || summary.UnrepairedCount() > 0 {
+			t.Errorf("a repair finds %v: %+v", inconsistencies, summary)
 		}
 		expectReservation(t, r, 2, 65)
 		r.CheckClean()

@@ -193,7 +193,7 @@ func (g *segmentScan) verifyCompletedCollections() {
 			v.updateCheckState(c, diag, diag)
 			continue
 		}
-		c.addCandidate(k, candidate{findings: diag.findings, recountStock: diag.hasKind(driftStockTotal)})
+		c.addCandidate(k, candidate{findings: diag.findings, recountStock: diag.hasKind(kindStockTotal)})
 	}
 }
 

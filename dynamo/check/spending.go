@@ -78,9 +78,9 @@ func (v *customerVerifier) verifySpending(c *check, diag *diagnosis, customer *c
 	found := len(diag.findings)
 	for _, k := range slices.SortedFunc(maps.Keys(expected), func(a, b model.Keys) int { return cmp.Compare(a.SK, b.SK) }) {
 		if have := v.spendingRecords[k]; have == nil {
-			diag.addMissing(driftSpending, expected[k], nil, "the customer has orders in this month")
+			diag.addMissing(kindSpending, expected[k], nil, "the customer has orders in this month")
 		} else {
-			diag.compare(&model.EntitySpending, have, expected[k], driftSpending)
+			diag.compare(&model.EntitySpending, have, expected[k], kindSpending)
 		}
 	}
 	if !customer.SpendingComplete || len(diag.findings) > found {
@@ -94,13 +94,13 @@ func (v *customerVerifier) verifySpending(c *check, diag *diagnosis, customer *c
 // cannotAddUp reports whether sums of the customer's orders may be wrong, because an order is
 // unreadable or still inconsistent.
 func (v *customerVerifier) cannotAddUp(c *check) bool {
-	return v.hasUnreadableOrder || c.hasUnreadableOrders(v.id) || c.hasDriftedOrders(v.id)
+	return v.hasUnreadableOrder || c.hasUnreadableOrders(v.id) || c.hasInconsistentOrders(v.id)
 }
 
-// hasDriftedOrders reports whether the customer has an order with an inconsistency that was not
+// hasInconsistentOrders reports whether the customer has an order with an inconsistency that was not
 // repaired.
-func (c *check) hasDriftedOrders(id commerce.CustomerID) bool {
+func (c *check) hasInconsistentOrders(id commerce.CustomerID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.driftedCustomers[id]
+	return c.inconsistentCustomers[id]
 }

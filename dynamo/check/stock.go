@@ -138,7 +138,7 @@ func (v *productVerifier) verify(c *check) *diagnosis {
 	if v.record() == nil {
 		for _, level := range v.levels.sorted() {
 			if level.record() != nil {
-				diag.addOrphan(driftOrphanInventoryLevel, level.record(), "the product does not exist")
+				diag.addOrphan(kindOrphanInventoryLevel, level.record(), "the product does not exist")
 			}
 			level.verifyEdges(diag, nil)
 		}
@@ -175,12 +175,12 @@ func (v *productVerifier) verify(c *check) *diagnosis {
 		// needs no index keys, so ignore the errors of the key builder.
 		b = &model.KeyBuilder{Shards: b.Shards}
 	}
-	expected, kind := model.EncodeWithEdges(b, &want), driftIndexKeys
+	expected, kind := model.EncodeWithEdges(b, &want), kindIndexKeys
 	switch {
 	case want.Category == "":
 		delete(expected[0], model.AttrIndexPK)
 		delete(expected[0], model.AttrIndexSK)
-		kind = driftKeyAttribute
+		kind = kindKeyAttribute
 	case b.Err != nil:
 		diag.addUnreadable(model.KeyOf(v.record()), b.Err)
 		return diag
@@ -188,7 +188,7 @@ func (v *productVerifier) verify(c *check) *diagnosis {
 	diag.compare(&model.EntityProduct, v.record(), expected[0], kind)
 	// A repair of the stock also increments the stock revision, like every other change of the stock.
 	// The repair is written only if the stored revision has not changed, or is still missing.
-	if diag.hasKind(driftStockTotal) || diag.hasKind(driftStockAvailable) {
+	if diag.hasKind(kindStockTotal) || diag.hasKind(kindStockAvailable) {
 		diag.fixes[len(diag.fixes)-1].set[model.AttrStockRevision] = model.Num(next)
 	}
 	diag.source = v.primaryKey

@@ -182,7 +182,7 @@ func TestRepairedNumbersEqualDerivedNumbers(t *testing.T) {
 			}), opts)
 			summary, err := hooked.CheckRecords(t.Context(), check.Options{
 				Repair: true, IndexLag: check.NoIndexLag, MaxCandidates: rapid.SampledFrom([]int{0, 1, 4}).Draw(rt, "candidates"),
-				OnDrift: func(d check.Drift) {
+				OnInconsistency: func(d check.Inconsistency) {
 					if what := d.Kind + d.PK + d.SK; !damaged[d.PK+" "+d.SK] || repaired[what] {
 						rt.Errorf("the check reports %+v", d)
 					} else {

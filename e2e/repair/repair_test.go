@@ -165,7 +165,7 @@ func TestRepairsDuringTraffic(t *testing.T) {
 		for began := time.Now(); ctx.Err() == nil && (checks < 2 || time.Since(began) < *duration); checks++ {
 			summary, err := store.CheckRecords(context.WithoutCancel(ctx), check.Options{
 				Repair: true, Segments: 4, Parallel: parallel[checks%len(parallel)], IndexLag: lags[checks%len(lags)],
-				OnDrift: func(d check.Drift) { t.Errorf("check %d reports %+v", checks, d); found++ },
+				OnInconsistency: func(d check.Inconsistency) { t.Errorf("check %d reports %+v", checks, d); found++ },
 			})
 			if err != nil {
 				t.Fatalf("check: %v", err)

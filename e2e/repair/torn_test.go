@@ -117,8 +117,8 @@ func TestTornExportsAreRepaired(t *testing.T) {
 			t.Run(fmt.Sprint(seed), func(t *testing.T) {
 				r := storetest.NewRawTable(t, db, commerce.Dataset{}, dynamo.Options{})
 				storetest.Import(t, r.Store, tear(before, after, rand.New(rand.NewPCG(uint64(seed), 0))), bulk.ImportOptions{})
-				drifts, summary := r.Check(check.Options{Repair: true, Segments: 4})
-				for _, d := range drifts {
+				inconsistencies, summary := r.Check(check.Options{Repair: true, Segments: 4})
+				for _, d := range inconsistencies {
 					if !d.Repaired && !d.ByHand {
 						t.Errorf("not repaired: %+v", d)
 					}

@@ -85,9 +85,9 @@ func checkTable(ctx context.Context, opts check.Options, asJSON bool, env Enviro
 		out = &checkJSONOutput{w: json.NewEncoder(stdout)}
 	}
 	progress := newProgressLine(env.Stderr, time.Now)
-	opts.OnDrift = func(d check.Drift) {
+	opts.OnInconsistency = func(d check.Inconsistency) {
 		progress.clear()
-		out.writeDrift(d)
+		out.writeInconsistency(d)
 	}
 	opts.OnUnverified = func(u check.UnverifiedRecord) {
 		progress.clear()
@@ -125,7 +125,7 @@ func (f *stickyErrorWriter) Write(b []byte) (int, error) {
 
 // checkOutput writes the results of a check, either as text or as JSON.
 type checkOutput interface {
-	writeDrift(check.Drift)
+	writeInconsistency(check.Inconsistency)
 	writeUnverified(check.UnverifiedRecord)
 	// writeSummary writes the summary after all results. complete reports whether the check read the
 	// whole table.
@@ -139,7 +139,7 @@ type checkTextOutput struct {
 	table  string
 }
 
-func (t *checkTextOutput) writeDrift(d check.Drift) {
+func (t *checkTextOutput) writeInconsistency(d check.Inconsistency) {
 	note := ""
 	switch kind := findKind(d.Kind); {
 	case d.Repaired && d.StandIn:
@@ -157,13 +157,13 @@ func (t *checkTextOutput) writeDrift(d check.Drift) {
 }
 
 // findKind returns the kind of inconsistency with the given name.
-func findKind(name string) check.DriftKind {
-	for _, c := range check.DriftKinds() {
+func findKind(name string) check.Kind {
+	for _, c := range check.Kinds() {
 		if c.Name == name {
 			return c
 		}
 	}
-	return check.DriftKind{}
+	return check.Kind{}
 }
 
 func (t *checkTextOutput) writeUnverified(u check.UnverifiedRecord) {
@@ -174,7 +174,7 @@ func (t *checkTextOutput) writeSummary(s check.Summary, complete bool) {
 	if len(s.Found) > 0 {
 		fmt.Fprintln(t.w)
 		tab := tabwriter.NewWriter(t.w, 0, 0, 2, ' ', 0)
-		for _, c := range check.DriftKinds() {
+		for _, c := range check.Kinds() {
 			switch {
 			case s.Found[c.Name] == 0:
 			case t.repair:
@@ -238,7 +238,7 @@ func (t *checkTextOutput) outcomeLine(s check.Summary, complete bool) string {
 // summary. It ignores write errors, because the stickyErrorWriter stores the first error.
 type checkJSONOutput struct{ w *json.Encoder }
 
-func (j *checkJSONOutput) writeDrift(d check.Drift) { _ = j.w.Encode(d) }
+func (j *checkJSONOutput) writeInconsistency(d check.Inconsistency) { _ = j.w.Encode(d) }
 
 func (j *checkJSONOutput) writeUnverified(u check.UnverifiedRecord) {
 	_ = j.w.Encode(map[string]check.UnverifiedRecord{"unverified": u})

@@ -101,7 +101,7 @@ func TestCheckFindsAndRepairs(t *testing.T) {
 	}
 }
 
-// A drift without an automatic repair remains, and the output describes the repair by hand.
+// An inconsistency without an automatic repair remains, and the output describes the repair by hand.
 func TestCheckWithoutAutomaticRepair(t *testing.T) {
 	db, table, variables := newSeededTable(t)
 	rec := tableRecords(t, db, table)["WAREHOUSE#wh_pdx #METADATA"]
@@ -135,8 +135,8 @@ func TestCheckJSON(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		line                  string
-		status, drifts, fixed int
+		line                           string
+		status, inconsistencies, fixed int
 	}{{"check -json", 1, 2, 0}, {"check --json --repair", 0, 2, 2}, {"check -json", 0, 0, 0}} {
 		got := run(t, c.line, variables...)
 		if got.status != c.status || got.stderr.String() != "" {
@@ -151,11 +151,11 @@ func TestCheckJSON(t *testing.T) {
 			lines = append(lines, l)
 		}
 		last := lines[len(lines)-1].Summary
-		drifts := lines[:len(lines)-1]
-		if last == nil || len(drifts) != c.drifts || last.Clean != (c.status == 0) || last.Left != c.drifts-c.fixed || last.Orders != 9 || last.Requests == 0 {
-			t.Errorf("%s: %d drifts, %+v", c.line, len(drifts), last)
+		inconsistencies := lines[:len(lines)-1]
+		if last == nil || len(inconsistencies) != c.inconsistencies || last.Clean != (c.status == 0) || last.Left != c.inconsistencies-c.fixed || last.Orders != 9 || last.Requests == 0 {
+			t.Errorf("%s: %d inconsistencies, %+v", c.line, len(inconsistencies), last)
 		}
-		for _, d := range drifts {
+		for _, d := range inconsistencies {
 			if d.Kind == "" || d.PK == "" || d.SK == "" || d.Detail == "" || d.Repaired != (c.fixed > 0) {
 				t.Errorf("%s: %+v", c.line, d)
 			}
@@ -321,7 +321,7 @@ func TestCheckWithFailingOutput(t *testing.T) {
 	}
 }
 
-// The output suggests `check -repair` only if the command can repair a drift.
+// The output suggests `check -repair` only if the command can repair an inconsistency.
 func TestCheckByHand(t *testing.T) {
 	db, table, variables := newSeededTable(t)
 	ctx := context.Background()

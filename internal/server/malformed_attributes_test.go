@@ -167,7 +167,7 @@ func TestChecksNameMalformedAttributes(t *testing.T) {
 				place.set(record, value)
 				raw.Put(record)
 				named := false
-				if _, err := s.store.CheckRecords(t.Context(), checks.Options{IndexLag: checks.NoIndexLag, OnDrift: func(d checks.Drift) {
+				if _, err := s.store.CheckRecords(t.Context(), checks.Options{IndexLag: checks.NoIndexLag, OnInconsistency: func(d checks.Inconsistency) {
 					named = named || d.PK == pk || strings.Contains(d.SK+d.Detail, id) // a copy is named if it differs
 				}}); err != nil || !named && !place.isAcceptable(entity.Value, value) {
 					t.Errorf("check does not name %s with %v = %v, %v", key, place, value, err)

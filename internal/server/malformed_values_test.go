@@ -67,7 +67,7 @@ func TestProductsWithMalformedPricesAreNotSold(t *testing.T) {
 				}
 			}
 			named := false
-			if _, err := s.store.CheckRecords(t.Context(), checks.Options{IndexLag: checks.NoIndexLag, OnDrift: func(d checks.Drift) {
+			if _, err := s.store.CheckRecords(t.Context(), checks.Options{IndexLag: checks.NoIndexLag, OnInconsistency: func(d checks.Inconsistency) {
 				named = named || d.PK == "PRODUCT#mug" && (d.Kind == "invalid-value" || d.Kind == "unreadable") && strings.Contains(d.Detail, "unitPrice")
 			}}); err != nil || !named {
 				t.Errorf("%s: check does not name the product, %v", what, err)

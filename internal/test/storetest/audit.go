@@ -105,7 +105,7 @@ func AssertConsistent(t TB, db *dynamodb.Client, table string, shards int) *Audi
 	if err != nil {
 		t.Fatalf("check: %v", err)
 	}
-	summary, err := store.CheckRecords(context.Background(), check.Options{OnDrift: func(d check.Drift) { t.Errorf("check: %+v", d) }})
+	summary, err := store.CheckRecords(context.Background(), check.Options{OnInconsistency: func(d check.Inconsistency) { t.Errorf("check: %+v", d) }})
 	if err != nil || summary.UnrepairedCount() > 0 || summary.Unverified > 0 || summary.External > 0 {
 		t.Errorf("check: summary %+v, error %v, want no inconsistencies, no unverified records and no unknown records", summary, err)
 	}

@@ -162,10 +162,10 @@ func (r RawTable) All() map[string]Item {
 
 // Check runs Store.CheckRecords on the table and returns the results. If opts.IndexLag is zero, the
 // check assumes that the index is always up to date, and does not wait for it.
-func (r RawTable) Check(opts check.Options) ([]check.Drift, check.Summary) {
+func (r RawTable) Check(opts check.Options) ([]check.Inconsistency, check.Summary) {
 	r.T.Helper()
-	var drifts []check.Drift
-	opts.OnDrift = func(d check.Drift) { drifts = append(drifts, d) }
+	var inconsistencies []check.Inconsistency
+	opts.OnInconsistency = func(d check.Inconsistency) { inconsistencies = append(inconsistencies, d) }
 	opts.Parallel = 4
 	if opts.IndexLag == 0 {
 		opts.IndexLag = check.NoIndexLag
@@ -179,34 +179,34 @@ func (r RawTable) Check(opts check.Options) ([]check.Drift, check.Summary) {
 		n += found
 	}
 	// The check also reports an inconsistency that another client has removed before the last pass.
-	if n > len(drifts) {
-		r.T.Errorf("the summary counts %d inconsistencies, but check reported %d", n, len(drifts))
+	if n > len(inconsistencies) {
+		r.T.Errorf("the summary counts %d inconsistencies, but check reported %d", n, len(inconsistencies))
 	}
-	return drifts, summary
+	return inconsistencies, summary
 }
 
 // CheckClean fails the test if a check finds an inconsistency, or if the check cannot verify a
 // record.
 func (r RawTable) CheckClean() {
 	r.T.Helper()
-	if drifts, summary := r.Check(check.Options{}); len(drifts) > 0 || summary.Unverified > 0 {
-		r.T.Errorf("the check reports %+v and %d unverified records, want no findings", drifts, summary.Unverified)
+	if inconsistencies, summary := r.Check(check.Options{}); len(inconsistencies) > 0 || summary.Unverified > 0 {
+		r.T.Errorf("the check reports %+v and %d unverified records, want no findings", inconsistencies, summary.Unverified)
 	}
 }
 
-// CountDriftsByKind returns the number of drifts of each kind.
-func CountDriftsByKind(drifts []check.Drift) map[string]int {
+// CountByKind returns the number of inconsistencies of each kind.
+func CountByKind(inconsistencies []check.Inconsistency) map[string]int {
 	n := map[string]int{}
-	for _, d := range drifts {
+	for _, d := range inconsistencies {
 		n[d.Kind]++
 	}
 	return n
 }
 
-// FormatDriftCounts formats the number of drifts (inconsistencies) of each kind, such as
+// FormatKindCounts formats the number of inconsistencies (inconsistencies) of each kind, such as
 // "item-missing 3, timeline 1".
-func FormatDriftCounts(drifts []check.Drift) string {
-	n := CountDriftsByKind(drifts)
+func FormatKindCounts(inconsistencies []check.Inconsistency) string {
+	n := CountByKind(inconsistencies)
 	var parts []string
 	for _, class := range slices.Sorted(maps.Keys(n)) {
 		parts = append(parts, fmt.Sprintf("%s %d", class, n[class]))
