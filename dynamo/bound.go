@@ -11,7 +11,7 @@ import (
 
 // CostBounds calculates the maximum cost of reads and mutations, in DynamoDB requests and capacity
 // units. The maximum does not include retries after throttling or a conflict. Records written by
-// other software can cost more.
+// other software, and records with ElectroDB's names and versions, can cost more.
 type CostBounds struct {
 	shards int
 	// sizes maps the name of each entity to the maximum size in bytes of one of its records.

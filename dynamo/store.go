@@ -29,6 +29,9 @@ type Options struct {
 	// Shards is the number of partition keys over which each busy list is spread. The maximum is
 	// model.MaxShards. 0 means 1.
 	Shards int
+	// ElectroDB contains the names and versions of the entities in ElectroDB. By default, the records
+	// do not contain them.
+	ElectroDB model.ElectroDB
 	// Currency is the currency of records that do not specify a currency. The default is USD.
 	Currency commerce.Currency
 	// Clock returns the current time, which is written to records. The default is the system clock. If
@@ -80,7 +83,7 @@ func New(db *dynamodb.Client, opts Options) (*Store, error) {
 		return nil, fmt.Errorf("open order book: Options.Shards is %d, but must be from 1 to %d", opts.Shards, model.MaxShards)
 	}
 	t := table.Open(db, opts.Table, table.Options{
-		Codec:    model.Codec{Currency: cmp.Or(opts.Currency, "USD"), Shards: max(1, opts.Shards)},
+		Codec:    model.Codec{Currency: cmp.Or(opts.Currency, "USD"), Shards: max(1, opts.Shards), ElectroDB: opts.ElectroDB},
 		IDSource: model.IDSource{Clock: opts.Clock, Entropy: opts.Entropy}, Log: opts.Log, Observer: opts.Observer, Attempts: opts.Attempts,
 	})
 	return newStore(t, opts.Reservations), nil

@@ -257,7 +257,7 @@ const counterCheckAttempts = 3
 
 // oldKeyBuilder returns a builder for the keys of existing records. The builder's error does not
 // make the mutation fail. Other software may have written a value that is not valid in a key.
-func (c *change) oldKeyBuilder() *model.KeyBuilder { return &model.KeyBuilder{Shards: c.Shards} }
+func (c *change) oldKeyBuilder() *model.KeyBuilder { return c.table.KeyBuilder() }
 
 func (c *change) addWrite(k model.Keys, units float64, action types.TransactWriteItem) {
 	c.writes = append(c.writes, table.Write{Key: k.Primary(), Units: units, Action: action})
@@ -373,9 +373,10 @@ func (c *change) unchangedAttributes(current, before, after model.Record) model.
 			kept[name] = current[name]
 		}
 	}
-	for _, name := range []string{"entity", model.AttrPK, model.AttrSK, model.AttrIndexPK, model.AttrIndexSK} {
+	for _, name := range []string{model.AttrPK, model.AttrSK, model.AttrIndexPK, model.AttrIndexSK} {
 		delete(kept, name) // each copy has its own values
 	}
+	maps.DeleteFunc(kept, func(name string, _ types.AttributeValue) bool { return model.IsEntityAttribute(name) })
 	return kept
 }
 

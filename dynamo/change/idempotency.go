@@ -51,11 +51,11 @@ func (c *change) addIdempotencyRecord(i *idempotency, result model.Record) {
 	now := c.table.Now()
 	writes := c.writes
 	c.writes = nil
-	c.put(i.key.Attributes().Merge(model.Record{
-		"entity": model.Str(model.EntityIdempotency.Name), "mutation": model.Str(c.pattern.Mutation), "requestHash": model.Str(i.hash),
+	c.put(c.Identify(&model.EntityIdempotency, i.key.Attributes().Merge(model.Record{
+		"mutation": model.Str(c.pattern.Mutation), "requestHash": model.Str(i.hash),
 		"result": &types.AttributeValueMemberM{Value: result}, "createdAt": model.Str(model.Timestamp(now)),
 		model.AttrExpiresAt: model.Num(int(now.Add(idempotencyTTL).Unix())),
-	}), table.AnyOf(table.RecordNotExists, table.CompareAttribute(model.AttrExpiresAt, "<=", model.Num(int(now.Unix())))))
+	})), table.AnyOf(table.RecordNotExists, table.CompareAttribute(model.AttrExpiresAt, "<=", model.Num(int(now.Unix())))))
 	c.writes = append(c.writes, writes...)
 }
 

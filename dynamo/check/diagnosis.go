@@ -259,10 +259,9 @@ func (diag *diagnosis) addPut(want, from model.Record) {
 	if put == nil {
 		put = model.Record{}
 	}
-	// ElectroDB stores the type of a record in attributes. The new record has another type.
-	for _, name := range []string{model.AttrIndexPK, model.AttrIndexSK, "__edb_e__", "__edb_v__"} {
-		delete(put, name)
-	}
+	maps.DeleteFunc(put, func(name string, _ types.AttributeValue) bool {
+		return model.IsIndexKey(name) || model.IsEntityAttribute(name)
+	})
 	for name, value := range want {
 		put[name] = withUnknownMembers(put[name], value)
 	}
@@ -278,7 +277,7 @@ func (diag *diagnosis) addPut(want, from model.Record) {
 // data.
 func hasOnlyKeys(e *model.Entity, rec model.Record) bool {
 	for name := range rec {
-		if name != model.AttrPK && name != model.AttrSK && !model.IsIndexKey(name) && name != "entity" && !model.IsInPrimaryKey(e, name) {
+		if name != model.AttrPK && name != model.AttrSK && !model.IsIndexKey(name) && !model.IsEntityAttribute(name) && !model.IsInPrimaryKey(e, name) {
 			return false
 		}
 	}
@@ -345,7 +344,7 @@ func kindOf(e *model.Entity, name, otherwise string) string {
 	switch name {
 	case model.AttrIndexPK, model.AttrIndexSK:
 		return kindIndexKeys
-	case "entity":
+	case "entity", model.AttrElectroDBEntity, model.AttrElectroDBVersion:
 		return kindEntityAttribute
 	case "total":
 		return kindOrderTotal

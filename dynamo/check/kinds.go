@@ -101,7 +101,7 @@ func Kinds() []Kind {
 		{Name: kindWarehouseMissing, Problem: "inventory levels or employees name a missing warehouse", Repair: "writes a stand-in"},
 		{Name: kindIndexKeys, Problem: "a record's index keys are wrong, so lists are wrong", Repair: "sets or removes the keys"},
 		{Name: kindKeyAttribute, Problem: "an attribute differs from the ID in the key", Repair: "sets the attribute"},
-		{Name: kindEntityAttribute, Problem: "the `entity` attribute contradicts the key", Repair: "sets the attribute"},
+		{Name: kindEntityAttribute, Problem: "the `entity` attribute contradicts the key, or the entity's name or version in ElectroDB is wrong or missing", Repair: "sets the attribute"},
 		{Name: kindUnreadable, Problem: "a required attribute is missing, or a value is unreadable", Repair: "set the attribute that `check` names", ByHand: true},
 		{Name: kindInvalidValue, Problem: "a value breaks a rule, such as a negative price, an incomplete address, or an order ID that is no ULID", Repair: "set the attribute that `check` names", ByHand: true},
 	}

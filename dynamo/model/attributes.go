@@ -18,10 +18,14 @@ type Codec struct {
 	// Shards is the number of shards of the table. Each list of a sharded entity is spread over this
 	// number of index partition keys (see Entity.Sharded).
 	Shards int
+	// ElectroDB contains the names and versions of the entities in ElectroDB.
+	ElectroDB ElectroDB
 }
 
 // KeyBuilder returns a builder for the keys of records.
-func (codec *Codec) KeyBuilder() *KeyBuilder { return &KeyBuilder{Shards: codec.Shards} }
+func (codec *Codec) KeyBuilder() *KeyBuilder {
+	return &KeyBuilder{Shards: codec.Shards, ElectroDB: codec.ElectroDB}
+}
 
 // attributeVisitor reads, writes or describes a record's attributes, depending on mode. For each
 // kind of record, a function such as customerAttributes passes the attributes to the visitor.

@@ -19,7 +19,7 @@ func CustomerRecords(b *KeyBuilder, c commerce.Customer) []Record {
 // EmailClaimRecord returns the record that reserves an email address for one customer. email must
 // have the form that commerce.EmailKey returns.
 func EmailClaimRecord(b *KeyBuilder, email string, id commerce.CustomerID) Record {
-	return EmailClaim.Key(b, email).Attributes().Merge(Record{"entity": Str(EntityEmailClaim.Name), "customerId": Str(string(id))})
+	return b.Identify(&EntityEmailClaim, EmailClaim.Key(b, email).Attributes().Merge(Record{"customerId": Str(string(id))}))
 }
 
 func customerAttributes(a *attributeVisitor, c *commerce.Customer) {

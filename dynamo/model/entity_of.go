@@ -56,7 +56,8 @@ func entityOfIndexKeys(indexPK, indexSK string) *Entity {
 
 // WithIndexKeys replaces the index keys of an imported record. The record may come from a table
 // with another number of shards, and its index keys depend on this number. If the record's
-// attributes produce no index keys, WithIndexKeys removes the index keys.
+// attributes produce no index keys, WithIndexKeys removes the index keys. It also sets the entity's
+// name and version in ElectroDB.
 //
 // Errors: ErrCorrupt, or another error for an idempotency record. It is also an error if the index
 // keys match an entity but the primary key does not.
@@ -73,6 +74,7 @@ func (codec *Codec) WithIndexKeys(r Record) (Record, error) {
 	if err != nil {
 		return nil, err
 	}
+	codec.ElectroDB.identify(e, r)
 	for _, c := range candidates {
 		if KeyOf(c) != key {
 			continue

@@ -141,7 +141,8 @@ const (
 // Entity is a kind of record, with the templates of its keys. If an entity has no templates for
 // index keys, its records are not in the index.
 type Entity struct {
-	// Name is the value of the attribute "entity" in the records.
+	// Name is the value of the attribute "entity" in the records. In ElectroDB, the entity has the same
+	// name, unless the setting ORDERGRAPH_ELECTRODB contains another one.
 	Name string
 	// Description is the name of the entity in messages and docs.
 	Description      string
@@ -345,8 +346,9 @@ type Keys struct{ PK, SK, IndexPK, IndexSK string }
 // KeyBuilder builds the keys of records. Err is the first error that occurred, so callers can build
 // several keys before they check Err.
 type KeyBuilder struct {
-	Shards int
-	Err    error
+	Shards    int
+	ElectroDB ElectroDB
+	Err       error
 }
 
 // Build builds one key. If this fails and b.Err is nil, it stores the error in b.Err.
@@ -375,7 +377,13 @@ func (b *KeyBuilder) record(e *Entity, attributes Record) Record {
 			k.IndexPK += ShardSuffix(ShardOf(strings.TrimPrefix(k.PK, e.PK.Prefix()), b.Shards), b.Shards)
 		}
 	}
-	return k.Attributes().Merge(attributes).Merge(Record{"entity": Str(e.Name)})
+	return b.Identify(e, k.Attributes().Merge(attributes))
+}
+
+// Identify sets the attributes of a record that name its entity, and returns the record.
+func (b *KeyBuilder) Identify(e *Entity, r Record) Record {
+	r["entity"] = Str(e.Name)
+	return b.ElectroDB.identify(e, r)
 }
 
 // IdentifyingRecord returns a record with only a primary key, the attributes in this key and the
@@ -385,8 +393,7 @@ func (b *KeyBuilder) IdentifyingRecord(e *Entity, values ...string) Record {
 	for i, name := range e.SK.appendPlaceholders(e.PK.appendPlaceholders(make([]string, 0, 4))) {
 		r[e.AttributeForPlaceholder(name)] = Str(values[i])
 	}
-	r["entity"] = Str(e.Name)
-	return r
+	return b.Identify(e, r)
 }
 
 // IdentifyingKey returns the primary key of the record that IdentifyingRecord returns.

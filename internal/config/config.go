@@ -197,6 +197,7 @@ func (r *settingsReader) sections() []setting.Section {
 			{Name: "ORDERGRAPH_DATA", Value: setting.Text(&r.Data, ""), Meaning: "file of the embedded store, which is created if missing; if not set, the store is in memory and contains sample data"},
 			{Name: "ORDERGRAPH_TABLE", Value: setting.TextMatching(&r.Table.Table, "ordergraph", "3 to 255 characters of A-Z a-z 0-9 _ - and .", tableNamePattern.MatchString), Meaning: "table name"},
 			{Name: "ORDERGRAPH_SHARDS", Value: setting.Number(&r.Table.Shards, "1", 1, model.MaxShards), Meaning: "number of [shards](data-model.md#shards) of each sharded partition key; must be the same for all servers and commands"},
+			{Name: "ORDERGRAPH_ELECTRODB", Value: setting.ParsedBy(&r.Table.ElectroDB, "", "a version, such as 1, and exceptions, such as 1,order=2,customerOrder=Order:1", model.ParseElectroDB), Meaning: "version of the [ElectroDB](data-model.md#electrodb) entities, such as `1`, by which ElectroDB recognizes Ordergraph's records; must be the same for all servers and commands"},
 			{Name: "ORDERGRAPH_CIRCUIT_BREAKER", Value: setting.Switch(&r.Breaker, "on"), Meaning: "`on` rejects operations immediately while [DynamoDB fails](operations.md#when-dynamodb-fails)"},
 			{Name: "ORDERGRAPH_CURRENCY", Value: setting.ParsedBy(&r.Table.Currency, "USD", "three upper-case letters of ISO 4217, such as USD", parseCurrency), Meaning: "currency of stored records that do not specify a currency"},
 		}},

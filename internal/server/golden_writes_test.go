@@ -65,6 +65,11 @@ func (e explained) write() string {
 }
 
 func checkGoldenWrite(t *testing.T, s *fixture, name string) {
+	golden.CheckFile(t, name, string(txtar.Format(runGoldenWrite(t, s, name))))
+}
+
+// runGoldenWrite runs the mutations of a golden file, and returns the file with the results.
+func runGoldenWrite(t *testing.T, s *fixture, name string) *txtar.Archive {
 	archive, err := txtar.ParseFile(name)
 	if err != nil {
 		t.Fatal(err)
@@ -96,5 +101,5 @@ func checkGoldenWrite(t *testing.T, s *fixture, name string) {
 	setFile(archive, "response.json", string(pretty)+"\n")
 	setFile(archive, "explain.txt", got.Extensions.Explain.write())
 	setFile(archive, "records.txt", changes(before, s.records(t)))
-	golden.CheckFile(t, name, string(txtar.Format(archive)))
+	return archive
 }

@@ -58,6 +58,12 @@ func newFixture(t testing.TB, db *dynamodb.Client, dataset commerce.Dataset) *fi
 // newShardedFixture is newFixture with a table of several shards.
 func newShardedFixture(t testing.TB, db *dynamodb.Client, dataset commerce.Dataset, shards int) *fixture {
 	t.Helper()
+	return newFixtureWithOptions(t, db, dataset, dynamo.Options{Shards: shards})
+}
+
+// newFixtureWithOptions is newFixture with options for the Store.
+func newFixtureWithOptions(t testing.TB, db *dynamodb.Client, dataset commerce.Dataset, opts dynamo.Options) *fixture {
+	t.Helper()
 	w := &wire{next: storetest.WithoutResponseDate(db).Options().HTTPClient}
 	watched := dynamodb.New(db.Options(), func(o *dynamodb.Options) {
 		o.HTTPClient = w
@@ -67,7 +73,8 @@ func newShardedFixture(t testing.TB, db *dynamodb.Client, dataset commerce.Datas
 		}
 	})
 	s := &fixture{db: db, wire: w, clock: &clock{now: opening}}
-	s.store = storetest.NewTable(t, watched, dynamo.Options{Shards: shards, Clock: s.clock.Now, Entropy: &countingEntropy{}})
+	opts.Clock, opts.Entropy = s.clock.Now, &countingEntropy{}
+	s.store = storetest.NewTable(t, watched, opts)
 	description, err := s.store.DescribeTable(t.Context())
 	if err != nil {
 		t.Fatal(err)
