@@ -13,6 +13,7 @@ import (
 	"github.com/ordergraph/ordergraph/embedded/internal/schema"
 	"github.com/ordergraph/ordergraph/embedded/internal/storage"
 	"github.com/ordergraph/ordergraph/embedded/internal/stream"
+	"github.com/ordergraph/ordergraph/embedded/internal/throttle"
 	"github.com/ordergraph/ordergraph/embedded/internal/wire"
 )
 
@@ -58,6 +59,8 @@ type action struct {
 	expired bool
 
 	storage.Change
+	// loads are the capacity units that the write consumes, if the store enforces limits.
+	loads []throttle.Load
 }
 
 // parse parses the expressions of a write and validates the item or key. If the write belongs to a
@@ -143,6 +146,7 @@ func (a *action) evaluate(items *file.Bucket) error {
 		return err
 	}
 	if !a.condition.Matches(a.Old) {
+		a.New, a.NewSize = a.Old, a.OldSize
 		f := &wire.Failure{Code: wire.CodeCondition, Message: "The conditional request failed"}
 		if a.returnOld {
 			f.Item = a.Old
@@ -211,6 +215,7 @@ func (a *action) updatedPaths() []expr.Path {
 // write stores the result of the action: the new item, its index entries and its stream record. If
 // the action does not change the item, write stores nothing.
 func (a *action) write(c *commitState, b *file.Bucket) error {
+	c.limiter.Charge(a.loads...)
 	if a.verb == verbCheck {
 		return nil
 	}
@@ -230,6 +235,13 @@ func (a *action) write(c *commitState, b *file.Bucket) error {
 	return nil
 }
 
+// admit returns ThrottlingException if a partition has no capacity left for the action. factor is 2
+// if the action belongs to a transaction, and otherwise 1.
+func (c *commitState) admit(a *action, factor float64) *wire.Failure {
+	a.loads = c.limiter.LoadsOf(&a.Change, factor)
+	return c.limiter.Check(a.loads...)
+}
+
 // executeSingleWrite executes a PutItem, UpdateItem or DeleteItem request.
 func (s *Store) executeSingleWrite(name string, a *action) error {
 	return retryChanged(func() error {
@@ -245,8 +257,18 @@ func (s *Store) executeSingleWrite(name string, a *action) error {
 			if err != nil {
 				return err
 			}
-			if err := a.evaluate(storage.ItemBucket(b)); err != nil {
-				return err
+			failed := a.evaluate(storage.ItemBucket(b))
+			if failed != nil && wire.FailureOf(failed).Code != wire.CodeCondition {
+				return failed
+			}
+			if f := c.admit(a, 1); f != nil {
+				return f
+			}
+			if failed != nil {
+				// A failed condition consumes units for the existing item.
+				// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/WorkingWithItems.html#WorkingWithItems.ConditionalUpdate
+				c.limiter.Charge(a.loads...)
+				return failed
 			}
 			if err := a.write(c, b); err != nil {
 				return err

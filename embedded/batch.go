@@ -17,6 +17,7 @@ import (
 	"github.com/ordergraph/ordergraph/embedded/internal/read"
 	"github.com/ordergraph/ordergraph/embedded/internal/schema"
 	"github.com/ordergraph/ordergraph/embedded/internal/storage"
+	"github.com/ordergraph/ordergraph/embedded/internal/throttle"
 	"github.com/ordergraph/ordergraph/embedded/internal/wire"
 )
 
@@ -116,13 +117,14 @@ func (s *Store) batchWriteItem(_ context.Context, in *batchWriteInput) ([]byte, 
 	if err := in.check(); err != nil {
 		return nil, err
 	}
-	var actions []*action
+	var actions, throttled []*action
 	err := retryChanged(func() (err error) {
 		if actions, err = in.parseActions(s); err != nil {
 			return err
 		}
 		return s.commit(func(c *commitState) error {
-			buckets := make([]*file.Bucket, len(actions))
+			buckets, failure := make([]*file.Bucket, len(actions)), (*wire.Failure)(nil)
+			throttled = nil
 			for i, a := range actions {
 				if buckets[i], err = c.tableBucket(a.Table); err != nil {
 					return err
@@ -132,10 +134,17 @@ func (s *Store) batchWriteItem(_ context.Context, in *batchWriteInput) ([]byte, 
 				}
 			}
 			for i, a := range actions {
+				if f := c.admit(a, 1); f != nil {
+					throttled, failure = append(throttled, a), f
+					continue
+				}
 				if err := a.write(c, buckets[i]); err != nil {
 					return err
 				}
 				c.notifyObservers(a)
+			}
+			if len(throttled) == len(actions) {
+				return failure
 			}
 			return nil
 		})
@@ -144,16 +153,38 @@ func (s *Store) batchWriteItem(_ context.Context, in *batchWriteInput) ([]byte, 
 		return nil, err
 	}
 	o := wire.NewObjectWriter()
-	o.Nested("UnprocessedItems", func() {})
+	o.Nested("UnprocessedItems", func() { writeUnprocessed(o, throttled) })
 	u := capacity.New(in.ReturnConsumedCapacity)
 	m := newCollectionMetrics(in.ReturnItemCollectionMetrics)
 	for _, a := range actions {
-		u.AddWrite(&a.Change, 1)
-		m.add(a)
+		if !slices.Contains(throttled, a) {
+			u.AddWrite(&a.Change, 1)
+			m.add(a)
+		}
 	}
 	u.AppendTableList(o)
 	m.writeList(o)
 	return o.Done(), nil
+}
+
+// writeUnprocessed adds the throttled writes to the response, sorted by table like the request.
+func writeUnprocessed(o *wire.ObjectWriter, throttled []*action) {
+	for len(throttled) > 0 {
+		t, n := throttled[0].Table, 1
+		for n < len(throttled) && throttled[n].Table == t {
+			n++
+		}
+		o.List(t.TableName, n, func(i int) {
+			o.Open()
+			if a := throttled[i]; a.verb == verbPut {
+				o.Nested("PutRequest", func() { o.Item("Item", a.item) })
+			} else {
+				o.Nested("DeleteRequest", func() { o.Item("Key", a.lookup) })
+			}
+			o.Close()
+		})
+		throttled = throttled[n:]
+	}
 }
 
 // parseActions validates the writes of a batch and returns them.
@@ -299,7 +330,7 @@ func (s *Store) batchGetItem(_ context.Context, in *batchGetInput) ([]byte, erro
 	unprocessed := map[string][]attr.Item{}
 	consistent := slices.ContainsFunc(names, func(name string) bool { return in.RequestItems[name].ConsistentRead })
 	err := s.view(consistent)(func(tx *file.Tx) error {
-		size := 0
+		size, processed, failure := 0, 0, (*wire.Failure)(nil)
 		o.BeginMember("Responses")
 		o.Open()
 		for _, name := range names {
@@ -308,11 +339,15 @@ func (s *Store) batchGetItem(_ context.Context, in *batchGetInput) ([]byte, erro
 				if err := g.Read(tx); err != nil {
 					return err
 				}
-				if size += g.Size; size > maxBatchBytes {
-					unprocessed[name] = append(unprocessed[name], in.RequestItems[name].Keys[i])
+				load := throttle.Load{Table: g.Table, Key: g.Key, Units: capacity.ReadUnits(g.Size, in.RequestItems[name].ConsistentRead)}
+				f := s.limiter.Check(load)
+				if f != nil || size+g.Size > maxBatchBytes {
+					unprocessed[name], failure = append(unprocessed[name], in.RequestItems[name].Keys[i]), f
 					continue
 				}
-				u.Add(g.Table, capacity.ReadUnits(g.Size, in.RequestItems[name].ConsistentRead), nil)
+				size, processed = size+g.Size, processed+1
+				s.limiter.Charge(load)
+				u.Add(g.Table, load.Units, nil)
 				if g.JSON != nil {
 					found = append(found, g.JSON)
 				}
@@ -320,6 +355,9 @@ func (s *Store) batchGetItem(_ context.Context, in *batchGetInput) ([]byte, erro
 			o.List(name, len(found), func(i int) { o.Element(found[i]) })
 		}
 		o.Close()
+		if processed == 0 { // all keys are throttled
+			return failure
+		}
 		return nil
 	})
 	if err != nil {

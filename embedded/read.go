@@ -8,6 +8,7 @@ import (
 	"github.com/ordergraph/ordergraph/embedded/internal/expr"
 	"github.com/ordergraph/ordergraph/embedded/internal/file"
 	"github.com/ordergraph/ordergraph/embedded/internal/read"
+	"github.com/ordergraph/ordergraph/embedded/internal/throttle"
 	"github.com/ordergraph/ordergraph/embedded/internal/wire"
 )
 
@@ -53,6 +54,10 @@ func (s *Store) getItem(_ context.Context, in *struct {
 	if err := g.SetTable(t, in.Key); err != nil {
 		return nil, wire.AsInvalid(err)
 	}
+	load := throttle.Load{Table: t, Key: g.Key}
+	if f := s.limiter.Check(load); f != nil {
+		return nil, f
+	}
 	o := wire.NewObjectWriter()
 	err = s.view(in.ConsistentRead)(func(tx *file.Tx) error {
 		if err := g.Read(tx); err != nil {
@@ -66,8 +71,10 @@ func (s *Store) getItem(_ context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
+	load.Units = capacity.ReadUnits(g.Size, in.ConsistentRead)
+	s.limiter.Charge(load)
 	u := capacity.New(in.ReturnConsumedCapacity)
-	u.Add(t, capacity.ReadUnits(g.Size, in.ConsistentRead), nil)
+	u.Add(t, load.Units, nil)
 	u.AppendSingleTable(o)
 	return o.Done(), nil
 }
@@ -98,7 +105,7 @@ func (s *Store) queryOrScan(l *read.QueryOrScan) (response []byte, err error) {
 		return nil, err
 	}
 	err = s.view(l.ConsistentRead)(func(tx *file.Tx) (err error) {
-		response, err = l.ReadPage(tx)
+		response, err = l.ReadPage(tx, s.limiter)
 		return err
 	})
 	return response, err

@@ -13,6 +13,7 @@
 //   - read executes reads.
 //   - stream implements DynamoDB Streams.
 //   - capacity computes the consumed capacity units.
+//   - throttle enforces the throughput limits of partitions.
 //
 // # Layout of the file
 //
@@ -51,7 +52,7 @@
 // The engine differs from DynamoDB in these points:
 //   - New tables and indexes are active immediately.
 //   - Every read is strongly consistent.
-//   - The engine never throttles requests.
+//   - The engine throttles requests only if Options.Throttle is set.
 //   - PartiQL, legacy parameters, tags and backups are not supported.
 //   - An item collection has no maximum size. Its estimated size is always 0 to 1 GB.
 //   - A stream has one shard.
@@ -81,6 +82,7 @@ import (
 	"github.com/ordergraph/ordergraph/embedded/internal/file"
 	"github.com/ordergraph/ordergraph/embedded/internal/schema"
 	"github.com/ordergraph/ordergraph/embedded/internal/stream"
+	"github.com/ordergraph/ordergraph/embedded/internal/throttle"
 	"github.com/ordergraph/ordergraph/embedded/internal/wire"
 )
 
@@ -89,6 +91,7 @@ type Store struct {
 	db             *file.DB
 	now            func() time.Time
 	expiryInterval time.Duration
+	limiter        *throttle.Limiter // limiter is nil if the store does not throttle requests
 	commits        commitQueue
 
 	// tables maps the names of all tables to their definitions. A change replaces the map and does
@@ -112,6 +115,11 @@ type Options struct {
 	// If Verify is true, Open verifies the complete file before it returns. Otherwise, it continues
 	// the verification of a large file in the background.
 	Verify bool
+	// If Throttle is true, the store throttles requests like an on-demand table of DynamoDB: each
+	// partition serves 1,000 write units and 3,000 read units a second, by the clock in Now. At
+	// first, each partition key of a table or global secondary index is one partition. If it is
+	// busy for five minutes, it splits by ranges of the sort key.
+	Throttle bool
 }
 
 // The names of the top-level buckets.
@@ -133,8 +141,9 @@ func New() *Store {
 	return s
 }
 
-// Open opens or creates the store in the file at path. The caller must call Close. If another
-// process uses the file, or the file is not a valid store, Open returns an error.
+// Open opens or creates the store in the file at path. If path is "", the store is in memory. The
+// caller must call Close. If another process uses the file, or the file is not a valid store, Open
+// returns an error.
 func Open(path string, options Options) (*Store, error) {
 	return open(path, options)
 }
@@ -158,6 +167,9 @@ func open(path string, options Options) (*Store, error) {
 	s := &Store{db: db, now: time.Now, expiryInterval: cmp.Or(options.ExpiryInterval, DefaultExpiryInterval), observers: map[*observer]struct{}{}}
 	if options.Now != nil {
 		s.now = options.Now
+	}
+	if options.Throttle {
+		s.limiter = throttle.New(s.now)
 	}
 	if err := s.loadTables(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open the store %s: %w", path, err), db.Close())

@@ -19,6 +19,7 @@ import (
 	"github.com/ordergraph/ordergraph/embedded/internal/read"
 	"github.com/ordergraph/ordergraph/embedded/internal/schema"
 	"github.com/ordergraph/ordergraph/embedded/internal/storage"
+	"github.com/ordergraph/ordergraph/embedded/internal/throttle"
 	"github.com/ordergraph/ordergraph/embedded/internal/wire"
 )
 
@@ -285,14 +286,19 @@ func (c *commitState) transact(actions []*action, early []*wire.Failure) error {
 				if f.Code == wire.CodeInternal || f.Code == wire.CodeValidation && !f.OfItem {
 					return err
 				}
+			} else {
+				f = c.admit(a, 2)
 			}
 		}
 		reasons[i] = wire.CancellationReason{Code: wire.ReasonNone}
 		if f != nil {
 			cancelled = true
 			reasons[i] = wire.CancellationReason{Code: wire.ReasonValidation, Message: f.Message, Item: f.Item}
-			if f.Code == wire.CodeCondition {
+			switch f.Code {
+			case wire.CodeCondition:
 				reasons[i].Code = wire.ReasonCondition
+			case wire.CodeThrottling:
+				reasons[i].Code = wire.ReasonThrottling
 			}
 		}
 	}
@@ -425,14 +431,17 @@ func (s *Store) transactGetItems(_ context.Context, in *transactGetInput) ([]byt
 			cancelled = append(cancelled, wire.ReasonValidation)
 			continue
 		}
-		cancelled = append(cancelled, wire.ReasonNone)
+		if f := s.limiter.Check(throttle.Load{Table: t, Key: g.Key}); f != nil {
+			reasons[i] = wire.CancellationReason{Code: wire.ReasonThrottling, Message: f.Message}
+		}
+		cancelled = append(cancelled, reasons[i].Code)
 		id := string(t.BucketName) + "/" + string(g.Key)
 		if seen[id] {
 			return nil, wire.Invalid("Transaction request cannot include multiple operations on one item")
 		}
 		seen[id] = true
 	}
-	if strings.Contains(strings.Join(cancelled, ""), wire.ReasonValidation) {
+	if slices.ContainsFunc(cancelled, func(code string) bool { return code != wire.ReasonNone }) {
 		return nil, &wire.Failure{Code: wire.CodeCancelled, Reasons: reasons, Message: "Transaction cancelled, please refer cancellation reasons for specific reasons [" + strings.Join(cancelled, ", ") + "]"}
 	}
 	o := wire.NewObjectWriter()
@@ -444,7 +453,9 @@ func (s *Store) transactGetItems(_ context.Context, in *transactGetInput) ([]byt
 			if err := g.Read(tx); err != nil {
 				return err
 			}
-			u.Add(g.Table, 2*capacity.ReadUnits(g.Size, true), nil)
+			units := 2 * capacity.ReadUnits(g.Size, true)
+			u.Add(g.Table, units, nil)
+			s.limiter.Charge(throttle.Load{Table: g.Table, Key: g.Key, Units: units})
 			size += g.Size
 		}
 		if size > maxTransactionBytes {

@@ -61,33 +61,39 @@ func (u *Usage) AddWrite(w *storage.Change, factor float64) {
 	if !u.shouldReport() {
 		return
 	}
-	indexes := map[string]float64{}
-	for _, x := range w.Table.Indexes {
-		if units := indexUnits(x, w); units > 0 {
-			indexes[x.Name] = units * factor
+	table, indexes := 0.0, map[string]float64{}
+	EachWrite(w, factor, func(x *schema.Index, _ []byte, units float64) {
+		if x == nil {
+			table = units
+		} else {
+			indexes[x.Name] += units
 		}
-	}
-	u.Add(w.Table, factor*writeUnits(max(w.OldSize, w.NewSize)), indexes)
+	})
+	u.Add(w.Table, table, indexes)
 }
 
-// indexUnits returns the write capacity units that a change to an item consumes in an index.
-func indexUnits(x *schema.Index, w *storage.Change) float64 {
-	from, to := x.EntryKey(w.Old, w.Key), x.EntryKey(w.New, w.Key)
-	before, after := x.ProjectedItem(w.Old), x.ProjectedItem(w.New)
-	switch {
-	case from == nil && to == nil:
-		return 0
-	case from == nil:
-		return writeUnits(after.Size())
-	case to == nil:
-		return writeUnits(before.Size())
-	case !bytes.Equal(from, to):
+// EachWrite calls visit for the item and for each index entry that a write changes, with their
+// encoded keys and the write capacity units. For the item, the index is nil. factor is 2 if the
+// write belongs to a transaction, and otherwise 1.
+func EachWrite(w *storage.Change, factor float64, visit func(x *schema.Index, key []byte, units float64)) {
+	visit(nil, w.Key, factor*writeUnits(max(w.OldSize, w.NewSize)))
+	for _, x := range w.Table.Indexes {
+		from, to := x.EntryKey(w.Old, w.Key), x.EntryKey(w.New, w.Key)
+		before, after := x.ProjectedItem(w.Old), x.ProjectedItem(w.New)
+		if bytes.Equal(from, to) {
+			if from != nil && !maps.EqualFunc(before, after, attr.Value.Equal) {
+				visit(x, to, factor*writeUnits(max(before.Size(), after.Size())))
+			}
+			continue
+		}
 		// DynamoDB deletes the old entry and adds a new one, because the key of an entry cannot change.
-		return writeUnits(before.Size()) + writeUnits(after.Size())
-	case maps.EqualFunc(before, after, attr.Value.Equal):
-		return 0
+		if from != nil {
+			visit(x, from, factor*writeUnits(before.Size()))
+		}
+		if to != nil {
+			visit(x, to, factor*writeUnits(after.Size()))
+		}
 	}
-	return writeUnits(max(before.Size(), after.Size()))
 }
 
 // writeUnits returns the write capacity units for an item: one unit for each KB or part of a KB.

@@ -8,6 +8,7 @@ import (
 	"github.com/ordergraph/ordergraph/embedded/internal/attr"
 	"github.com/ordergraph/ordergraph/embedded/internal/expr"
 	"github.com/ordergraph/ordergraph/embedded/internal/schema"
+	"github.com/ordergraph/ordergraph/embedded/internal/throttle"
 	"github.com/ordergraph/ordergraph/embedded/internal/wire"
 )
 
@@ -60,6 +61,8 @@ type QueryOrScan struct {
 	// fetchedSize is the total size of the complete items, if fetches is true.
 	fetchedSize  int
 	fetchedUnits float64
+	// load is the use of the partition that contains the first item read.
+	load throttle.Load
 	// last is the LastEvaluatedKey of the response: the key of the last item on the page. On the
 	// final page, last is nil.
 	last attr.Item

@@ -8,6 +8,7 @@ import (
 	"github.com/ordergraph/ordergraph/embedded/internal/capacity"
 	"github.com/ordergraph/ordergraph/embedded/internal/file"
 	"github.com/ordergraph/ordergraph/embedded/internal/storage"
+	"github.com/ordergraph/ordergraph/embedded/internal/throttle"
 	"github.com/ordergraph/ordergraph/embedded/internal/wire"
 )
 
@@ -16,8 +17,8 @@ import (
 const maxPageBytes = 1 << 20
 
 // ReadPage reads one page of items and returns the response.
-func (l *QueryOrScan) ReadPage(tx *file.Tx) ([]byte, error) {
-	if err := l.read(tx); err != nil {
+func (l *QueryOrScan) ReadPage(tx *file.Tx, limiter *throttle.Limiter) ([]byte, error) {
+	if err := l.read(tx, limiter); err != nil {
 		return nil, err
 	}
 	o := wire.NewObjectWriter()
@@ -36,12 +37,14 @@ func (l *QueryOrScan) ReadPage(tx *file.Tx) ([]byte, error) {
 	} else {
 		u.Add(l.table, units, nil)
 	}
+	l.load.Units = units + l.fetchedUnits
+	limiter.Charge(l.load)
 	u.AppendSingleTable(o)
 	return o.Done(), nil
 }
 
 // read reads the items of one page.
-func (l *QueryOrScan) read(tx *file.Tx) error {
+func (l *QueryOrScan) read(tx *file.Tx, limiter *throttle.Limiter) error {
 	b := tx.Bucket(l.table.BucketName)
 	if b == nil {
 		return wire.NotFound()
@@ -55,7 +58,15 @@ func (l *QueryOrScan) read(tx *file.Tx) error {
 		}
 		c = entries.Cursor()
 	}
-	for k, v := l.moveFirst(c); k != nil && l.within(k); k, v = l.moveNext(c) {
+	k, v := l.moveFirst(c)
+	l.load = throttle.Load{Table: l.table, Index: l.index, Key: l.start}
+	if k != nil && l.within(k) {
+		l.load.Key = k
+	}
+	if f := limiter.Check(l.load); f != nil {
+		return f
+	}
+	for ; k != nil && l.within(k); k, v = l.moveNext(c) {
 		stored := v
 		if l.index != nil {
 			stored = items.Get(v)

@@ -48,6 +48,13 @@ func (x *Index) EntryKey(item attr.Item, key []byte) []byte {
 	return append(EncodeKey(x.Key, item), hash[:entrySuffix]...)
 }
 
+// SplitKey splits an encoded key into the hash of the partition key and the rest, which sorts like
+// the sort key. If key is shorter than a hash, the rest is empty.
+func SplitKey(key []byte) (partition, rest []byte) {
+	n := min(partitionBytes, len(key))
+	return key[:n], key[n:]
+}
+
 // entrySuffix is the length of the hash at the end of an index entry's key. The hash identifies the
 // item, so items with equal index keys have different entries. If you change entrySuffix, also
 // change formatVersion.

@@ -21,10 +21,12 @@ const (
 	CodeTrimmedData         = "TrimmedDataAccessException"
 	CodeUnknownOperation    = "UnknownOperationException"
 	CodeExpiredIterator     = "ExpiredIteratorException"
+	CodeThrottling          = "ThrottlingException"
 	CodeTooLarge            = "RequestEntityTooLargeException"
 
 	ReasonNone       = "None"
 	ReasonCondition  = "ConditionalCheckFailed"
+	ReasonThrottling = "ThrottlingError"
 	ReasonValidation = "ValidationError"
 )
 
@@ -36,6 +38,8 @@ type Failure struct {
 	Item attr.Item
 	// Reasons contains a reason for each action of a cancelled transaction.
 	Reasons []CancellationReason
+	// Throttling contains the reasons of a ThrottlingException.
+	Throttling []ThrottlingReason
 	// OfItem reports whether the failure depends on the content of an item. In a transaction, such
 	// a failure becomes a cancellation reason.
 	OfItem bool
@@ -47,6 +51,10 @@ type CancellationReason struct {
 	Code, Message string
 	Item          attr.Item
 }
+
+// ThrottlingReason names a limit that a request has exceeded. Resource is the Amazon Resource Name of
+// the table or index.
+type ThrottlingReason struct{ Reason, Resource string }
 
 // Error returns the code and the message.
 func (f *Failure) Error() string { return f.Code + ": " + f.Message }
@@ -124,6 +132,14 @@ func (f *Failure) Response() (status int, body []byte) {
 			if r.Item != nil {
 				o.Item("Item", r.Item)
 			}
+			o.Close()
+		})
+	}
+	if f.Throttling != nil {
+		o.List("throttlingReasons", len(f.Throttling), func(i int) {
+			o.Open()
+			o.Text("reason", f.Throttling[i].Reason)
+			o.Text("resource", f.Throttling[i].Resource)
 			o.Close()
 		})
 	}
