@@ -163,6 +163,16 @@ func TestIndexBackPressure(t *testing.T) {
 	}); n != 5 {
 		t.Errorf("%d moves of an index entry, want 5", n)
 	}
+	tb.advance(time.Second)
+	// A transaction consumes twice the units in the table, but not in the index.
+	if n := tb.served(func() error {
+		key++
+		_, err := tb.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
+			{Put: &types.Put{TableName: aws.String("items"), Item: large(strconv.Itoa(key), "s", "group", "g", "rank", key)}}}})
+		return err
+	}); n != 10 {
+		t.Errorf("%d transactions, want 10", n)
+	}
 }
 
 // A partition serves 3,000 read units a second. A page can need more units than are left, but then
@@ -313,8 +323,10 @@ func TestThrottleLocalIndex(t *testing.T) {
 	t.Parallel()
 	tb := newThrottled(t, func(in *dynamodb.CreateTableInput) {
 		in.AttributeDefinitions = append(in.AttributeDefinitions, indexKey[1])
-		in.LocalSecondaryIndexes = []types.LocalSecondaryIndex{{IndexName: aws.String("byRank"), Projection: &types.Projection{ProjectionType: types.ProjectionTypeAll},
-			KeySchema: []types.KeySchemaElement{{AttributeName: aws.String("pk"), KeyType: types.KeyTypeHash}, {AttributeName: aws.String("rank"), KeyType: types.KeyTypeRange}}}}
+		for _, projection := range []types.ProjectionType{types.ProjectionTypeAll, types.ProjectionTypeKeysOnly} {
+			in.LocalSecondaryIndexes = append(in.LocalSecondaryIndexes, types.LocalSecondaryIndex{IndexName: aws.String(string(projection)), Projection: &types.Projection{ProjectionType: projection},
+				KeySchema: []types.KeySchemaElement{{AttributeName: aws.String("pk"), KeyType: types.KeyTypeHash}, {AttributeName: aws.String("rank"), KeyType: types.KeyTypeRange}}})
+		}
 	})
 	i := 0
 	insert := func() error {
@@ -325,6 +337,16 @@ func TestThrottleLocalIndex(t *testing.T) {
 		t.Errorf("%d items, want 5", n)
 	}
 	tb.checkReason(insert(), "TableWriteKeyRangeThroughputExceeded")
+	// The page consumes 0.5 units of the index, and 12.5 units for each of the 5 items.
+	query := func() error {
+		_, err := tb.Query(t.Context(), &dynamodb.QueryInput{TableName: aws.String("items"), IndexName: aws.String("KEYS_ONLY"), Select: types.SelectAllAttributes,
+			KeyConditionExpression: aws.String("pk = :p"), ExpressionAttributeValues: newValues(":p", "p")})
+		return err
+	}
+	if n := tb.served(query); n != 48 {
+		t.Errorf("%d pages, want 48", n)
+	}
+	tb.checkReason(query(), "TableReadKeyRangeThroughputExceeded")
 }
 
 // asJSON formats a value for comparisons and messages.

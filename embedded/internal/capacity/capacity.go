@@ -62,36 +62,35 @@ func (u *Usage) AddWrite(w *storage.Change, factor float64) {
 		return
 	}
 	table, indexes := 0.0, map[string]float64{}
-	EachWrite(w, factor, func(x *schema.Index, _ []byte, units float64) {
+	EachWrite(w, func(x *schema.Index, _ []byte, units float64) {
 		if x == nil {
-			table = units
+			table = factor * units
 		} else {
-			indexes[x.Name] += units
+			indexes[x.Name] += factor * units
 		}
 	})
 	u.Add(w.Table, table, indexes)
 }
 
 // EachWrite calls visit for the item and for each index entry that a write changes, with their
-// encoded keys and the write capacity units. For the item, the index is nil. factor is 2 if the
-// write belongs to a transaction, and otherwise 1.
-func EachWrite(w *storage.Change, factor float64, visit func(x *schema.Index, key []byte, units float64)) {
-	visit(nil, w.Key, factor*writeUnits(max(w.OldSize, w.NewSize)))
+// encoded keys and the write capacity units outside a transaction. For the item, the index is nil.
+func EachWrite(w *storage.Change, visit func(x *schema.Index, key []byte, units float64)) {
+	visit(nil, w.Key, writeUnits(max(w.OldSize, w.NewSize)))
 	for _, x := range w.Table.Indexes {
 		from, to := x.EntryKey(w.Old, w.Key), x.EntryKey(w.New, w.Key)
 		before, after := x.ProjectedItem(w.Old), x.ProjectedItem(w.New)
 		if bytes.Equal(from, to) {
 			if from != nil && !maps.EqualFunc(before, after, attr.Value.Equal) {
-				visit(x, to, factor*writeUnits(max(before.Size(), after.Size())))
+				visit(x, to, writeUnits(max(before.Size(), after.Size())))
 			}
 			continue
 		}
 		// DynamoDB deletes the old entry and adds a new one, because the key of an entry cannot change.
 		if from != nil {
-			visit(x, from, factor*writeUnits(before.Size()))
+			visit(x, from, writeUnits(before.Size()))
 		}
 		if to != nil {
-			visit(x, to, factor*writeUnits(after.Size()))
+			visit(x, to, writeUnits(after.Size()))
 		}
 	}
 }

@@ -70,8 +70,12 @@ func (l *Limiter) LoadsOf(w *storage.Change, factor float64) (loads []Load) {
 	if l == nil {
 		return nil
 	}
-	capacity.EachWrite(w, factor, func(x *schema.Index, key []byte, units float64) {
-		loads = append(loads, Load{w.Table, x, key, true, units})
+	capacity.EachWrite(w, func(x *schema.Index, key []byte, units float64) {
+		load := Load{w.Table, x, key, true, units}
+		if !load.isInIndex() { // DynamoDB writes to global secondary indexes after the transaction
+			load.Units *= factor
+		}
+		loads = append(loads, load)
 	})
 	return loads
 }
