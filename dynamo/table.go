@@ -3,6 +3,7 @@ package dynamo
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -138,6 +139,13 @@ type TableDescription struct {
 	StreamErr error
 }
 
+// KeyProblem describes records with the same problem. Example is the key of one of them.
+type KeyProblem struct {
+	Problem string
+	Records int
+	Example model.Keys
+}
+
 // Mismatch returns an error that wraps table.ErrTableMismatch if the server cannot use the table.
 // If only the number of shards is wrong, the error is a table.ShardsError.
 func (d TableDescription) Mismatch() error {
@@ -161,6 +169,32 @@ func (s *Store) DescribeTable(ctx context.Context) (TableDescription, error) {
 	}
 	d.Expires, err = s.expiryEnabled(ctx)
 	return d, err
+}
+
+// keySample is the number of records that KeyProblems reads.
+const keySample = 1000
+
+// KeyProblems describes records that Ordergraph cannot find because of their keys. It scans only a
+// sample of the records.
+//
+// Errors: table.ErrNoTable, table.ErrUnavailable and table.ErrAccessDenied.
+func (s *Store) KeyProblems(ctx context.Context) (found []KeyProblem, err error) {
+	out, err := s.table.Client.Scan(ctx, &dynamodb.ScanInput{TableName: &s.table.Name, Limit: aws.Int32(keySample), ProjectionExpression: aws.String(model.AttrPK + ", " + model.AttrSK)})
+	if err != nil {
+		return nil, table.WrapError("Scan", s.table.Name, err)
+	}
+	for _, key := range out.Items {
+		problem := model.KeyProblem(model.KeyOf(key))
+		if problem == "" {
+			continue
+		}
+		i := slices.IndexFunc(found, func(p KeyProblem) bool { return p.Problem == problem })
+		if i < 0 {
+			i, found = len(found), append(found, KeyProblem{Problem: problem, Example: model.KeyOf(key)})
+		}
+		found[i].Records++
+	}
+	return found, nil
 }
 
 // compareTable is like DescribeTable, but does not set the field Expires. This saves a request.

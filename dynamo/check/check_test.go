@@ -122,6 +122,11 @@ func damages() []damage {
 			r.Set(order(1), own, address)
 			r.Set("CUSTOMER#c2", order(1), address)
 		}},
+		{name: "key in lower case", found: "key-case 1", byHand: 1, changes: true, do: func(r storetest.RawTable) {
+			rec := r.Get("EMPLOYEE#e1", own)
+			rec["pk"], rec["sk"] = storetest.Str("employee#e1"), storetest.Str("#metadata")
+			r.Put(rec)
+		}},
 		{name: "total wrong", found: "order-total 1", do: func(r storetest.RawTable) { r.Set(order(1), own, storetest.Item{"total": storetest.Num("1.5")}) }},
 		{name: "total wrong on both", found: "order-total 2", do: func(r storetest.RawTable) {
 			r.Set(order(1), own, storetest.Item{"total": storetest.Num("1.5")})

@@ -40,6 +40,7 @@ const (
 	kindEntityAttribute      = "entity"
 	kindUnreadable           = "unreadable"
 	kindInvalidValue         = "invalid-value"
+	kindKeyCase              = "key-case"
 )
 
 const (
@@ -103,7 +104,8 @@ func Kinds() []Kind {
 		{Name: kindKeyAttribute, Problem: "an attribute differs from the ID in the key", Repair: "sets the attribute"},
 		{Name: kindEntityAttribute, Problem: "the `entity` attribute contradicts the key, or the entity's name or version in ElectroDB is wrong or missing", Repair: "sets the attribute"},
 		{Name: kindUnreadable, Problem: "a required attribute is missing, or a value is unreadable", Repair: "set the attribute that `check` names", ByHand: true},
-		{Name: kindInvalidValue, Problem: "a value breaks a rule, such as a negative price, an incomplete address, or an order ID that is no ULID", Repair: "set the attribute that `check` names", ByHand: true},
+		{Name: kindInvalidValue, Problem: "a value breaks a rule, such as a negative price, an incomplete address, or an order ID that is no ULID", Repair: "set the attribute that `check` names, or write the order again with a ULID", ByHand: true},
+		{Name: kindKeyCase, Problem: "a key matches the data model except for upper and lower case, so Ordergraph does not find the record", Repair: "write the record again under the right key", ByHand: true},
 	}
 }
 

@@ -43,6 +43,7 @@ func (g *segmentScan) addPage(ctx context.Context, page []map[string]types.Attri
 		e := model.EntityOf(k)
 		if e == nil {
 			foreign++
+			c.reportKeyProblem(k)
 			continue
 		}
 		if e.Name == model.EntityOrderCounts.Name {
@@ -78,6 +79,15 @@ func (g *segmentScan) addPage(ctx context.Context, page []map[string]types.Attri
 	c.reportProgressLocked()
 	c.mu.Unlock()
 	return c.verifyAtCandidateLimit(ctx)
+}
+
+// reportKeyProblem reports a record of no entity whose key resembles the key of one.
+func (c *check) reportKeyProblem(k model.Keys) {
+	if problem := model.KeyProblem(k); problem != "" {
+		diag := &diagnosis{table: c.table}
+		diag.addFinding(kindKeyCase, k, problem, remedyManual)
+		c.report(diag, diag)
+	}
 }
 
 func (g *segmentScan) finishCollection() {

@@ -144,16 +144,39 @@ func (codec *Codec) InvalidAttributes(e *Entity, rec Record) map[string]string {
 		}
 	}})
 	if e.BaseEntity() == &EntityOrder {
-		if invalid, ok := errors.AsType[*commerce.InvalidError](parseOrderID(e.KeyValues(KeyOf(rec))["orderId"])); ok {
-			problems["orderId"] = invalid.Reason
+		if problem := orderIDProblem(e.KeyValues(KeyOf(rec))["orderId"]); problem != "" {
+			problems["orderId"] = problem
 		}
 	}
 	return problems
 }
 
-func parseOrderID(s string) error {
-	_, err := commerce.ParseOrderID(s)
-	return err
+// orderIDProblem explains why clients cannot read an order by its ID. If they can, it returns "".
+func orderIDProblem(s string) string {
+	id, err := commerce.ParseOrderID(s)
+	if invalid, ok := errors.AsType[*commerce.InvalidError](err); ok {
+		return invalid.Reason
+	}
+	if string(id) != s {
+		return "contains letters in lower case"
+	}
+	return ""
+}
+
+// KeyProblem explains why Ordergraph cannot find the record with the primary key k, although the key
+// resembles the key of an entity. If there is no such problem, it returns "".
+func KeyProblem(k Keys) string {
+	e := EntityOf(k)
+	if e == nil {
+		if e = EntityOf(Keys{PK: strings.ToUpper(k.PK), SK: strings.ToUpper(k.SK)}); e == nil {
+			return ""
+		}
+		return fmt.Sprintf("the key is in the wrong case, so Ordergraph does not find the record; the right key is %s %s, in ElectroDB with casing: \"none\"", e.PK, e.SK)
+	}
+	if problem := orderIDProblem(e.KeyValues(k)["orderId"]); problem != "" && e.BaseEntity() == &EntityOrder {
+		return "the order's ID " + problem + "; write the order again with a ULID as its ID"
+	}
+	return ""
 }
 
 // HasUnreadableIndexAttribute reports whether an attribute in the index keys cannot be decoded.

@@ -626,12 +626,29 @@ func tableCommand(ctx context.Context, args []string, env Environment) error {
 		fmt.Fprintf(env.Stdout, "stream   off: no subscriptions (%v)\n", d.StreamErr)
 	}
 	err = d.Mismatch()
-	if err == nil {
-		fmt.Fprint(env.Stdout, "fits     yes\n")
-		return nil
+	if err != nil {
+		fmt.Fprint(env.Stdout, "fits     no\n")
+		return withTableName(cfg, err)
 	}
-	fmt.Fprint(env.Stdout, "fits     no\n")
-	return withTableName(cfg, err)
+	problems, err := store.KeyProblems(ctx)
+	if errors.Is(err, table.ErrAccessDenied) {
+		fmt.Fprint(env.Stdout, "keys     not compared with the data model, because scans are denied\n")
+	} else if err != nil {
+		return withTableName(cfg, err)
+	}
+	for _, p := range problems {
+		more := ""
+		if p.Records > 1 {
+			more = fmt.Sprintf(" and %d more", p.Records-1)
+		}
+		fmt.Fprintf(env.Stdout, "keys     %s%s: %s\n", p.Example.Text(), more, p.Problem)
+	}
+	if len(problems) > 0 {
+		fmt.Fprint(env.Stdout, "fits     no\n")
+		return &exitStatusError{exitFailed, nil}
+	}
+	fmt.Fprint(env.Stdout, "fits     yes\n")
+	return nil
 }
 
 // createTable creates the table. If the table already exists and matches the data model,

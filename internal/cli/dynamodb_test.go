@@ -257,6 +257,44 @@ const smallDataset = `{
   "items": [{"sku": "mug", "name": "Mug", "quantity": 2, "unitPrice": "4.00"}]}]
 }`
 
+// The commands name records whose keys Ordergraph does not find, and how to correct them.
+func TestKeysOfOtherSoftware(t *testing.T) {
+	db, table, variables := newTestTable(t)
+	run(t, "table create", variables...).checkSucceeded(t)
+	put := func(pk, sk string) {
+		record := map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: pk}, "sk": &types.AttributeValueMemberS{Value: sk}}
+		for name, value := range map[string]string{"customerId": "c1", "name": "Ann", "status": "pending", "createdAt": "2024-04-16T23:15:41.000Z"} {
+			record[name] = &types.AttributeValueMemberS{Value: value}
+		}
+		record["total"] = &types.AttributeValueMemberN{Value: "0"}
+		if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: record}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("cart#1", "#metadata")
+	run(t, "table describe", variables...).checkSucceeded(t, "fits     yes")
+	put("customer#c1", "#metadata")
+	put("customer#c2", "#metadata")
+	put("ORDER#01HVMK3P2Q0000000000000001", "item#p1")
+	put("ORDER#order-1", "#METADATA")
+	put("ORDER#01hvmk3p2q0000000000000001", "#METADATA")
+	d := run(t, "table describe", variables...)
+	for _, part := range []string{
+		"keys     customer#c", " #metadata and 1 more: the key is in the wrong case", `the right key is CUSTOMER#{customerId} #METADATA, in ElectroDB with casing: "none"`,
+		"item#p1: the key is in the wrong case", "ORDER#order-1 #METADATA: the order's ID has 7 characters: an order ID is a ULID", "01hvmk3p2q0000000000000001 #METADATA: the order's ID contains letters in lower case; write the order again with a ULID", "fits     no\n",
+	} {
+		if d.status != 1 || !strings.Contains(d.stdout.String(), part) {
+			t.Errorf("exit %d, %s%s, want %s", d.status, d.stdout.String(), d.stderr.String(), part)
+		}
+	}
+	c := run(t, "check", variables...)
+	for _, part := range []string{"key-case  customer#c1 #metadata: the key is in the wrong case", "key-case  ORDER#01HVMK3P2Q0000000000000001 item#p1: ", "\nkey-case              3  ", `invalid-value  ORDER#order-1 #METADATA: attribute "orderId" has 7 characters`} {
+		if c.status != 1 || !strings.Contains(c.stdout.String(), part) {
+			t.Errorf("exit %d, %s%s, want %s", c.status, c.stdout.String(), c.stderr.String(), part)
+		}
+	}
+}
+
 // With a wrong number of shards, the lists would seem to be empty.
 func TestWrongNumberOfShards(t *testing.T) {
 	for _, c := range []struct{ written, read string }{{"4", "1"}, {"1", "4"}, {"4", "2"}} {
