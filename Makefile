@@ -6,7 +6,7 @@ OUT ?= ordergraph
 # linker cannot remove unused methods, and the binary is a third larger.
 BUILD := CGO_ENABLED=0 go build -trimpath -tags lambda.norpc,grpcnotrace -ldflags='-s -w'
 
-.PHONY: build release lambda test race lint lint-deploy prose generate graphiql test-browser test-http test-clients test-live test-schema test-federation
+.PHONY: build release lambda test race lint lint-deploy prose generate graphiql test-browser test-http test-clients test-electrodb test-live test-schema test-federation
 
 build:
 	$(BUILD) -o $(OUT) .
@@ -62,6 +62,10 @@ test-http:
 test-clients: build
 	npm --prefix e2e/clients ci --ignore-scripts
 	ORDERGRAPH=$(CURDIR)/ordergraph BASE_URL=$(BASE_URL) npm --prefix e2e/clients test
+
+test-electrodb: build
+	npm --prefix e2e/electrodb ci --ignore-scripts
+	ORDERGRAPH=$(CURDIR)/ordergraph npm --prefix e2e/electrodb test
 
 test-live: build
 	npm --prefix e2e/live ci --ignore-scripts
