@@ -139,7 +139,7 @@ func TestPagingFindsOrdersThatChangeStatus(t *testing.T) {
 
 		found := map[string]bool{}
 		for more := true; more; {
-			l, err := (&Store{table: &table.Table{Codec: model.Codec{Shards: m.shards}}}).newListQuery(&model.Orders.AccessPattern, ListRequest{Statuses: NewStatusSet(m.chosen...), Page: page})
+			l, err := (&Store{table: &table.Table{Codec: model.Codec{Layout: model.NewCurrentLayout(model.OneEra(m.shards))}}}).newListQuery(&model.Orders.AccessPattern, ListRequest{Statuses: NewStatusSet(m.chosen...), Page: page})
 			if err != nil {
 				rt.Fatal(err)
 			}
@@ -153,8 +153,8 @@ func TestPagingFindsOrdersThatChangeStatus(t *testing.T) {
 				rt.Fatal(err)
 			}
 			var most mergeCost
-			for _, partitions := range l.groups {
-				most = most.plus(maxMergeCost(len(partitions), page))
+			for _, group := range l.groups {
+				most = most.plus(maxMergeCost(len(group.Partitions), page))
 			}
 			if m.rounds > most.rounds || m.rows > most.rows || m.queries > most.requests && !m.truncate {
 				rt.Fatalf("a page of %d took %d rounds, %d Queries and %d rows, want at most %+v", page.Limit, m.rounds, m.queries, m.rows, most)

@@ -113,6 +113,9 @@ func ReadPage[V any](ctx context.Context, s *Store, p *model.ListPattern[V], r L
 	if r.Range.Empty {
 		return Page[V]{}, nil
 	}
+	if err := s.table.CheckLayout(ctx); err != nil {
+		return Page[V]{}, err
+	}
 	l, err := s.newListQuery(&p.AccessPattern, r)
 	if err != nil {
 		return Page[V]{}, err
@@ -169,9 +172,9 @@ func (s *Store) newListQuery(p *model.AccessPattern, r ListRequest) (listQuery, 
 		return listQuery{}, err
 	}
 	if p.Operation == model.QueryPerShard {
-		l.groups = [][]string{s.appendShards(nil, key)}
+		l.groups = s.segments(&l, key)
 	} else {
-		l.groups = [][]string{{key}}
+		l.groups = []model.Segment{{Partitions: []string{key}}}
 	}
 	return l, nil
 }
@@ -180,26 +183,28 @@ func (s *Store) newListQuery(p *model.AccessPattern, r ListRequest) (listQuery, 
 // are read first, so that an order whose status changes during the read is not missed.
 func (s *Store) addStatusPartitions(l *listQuery, statuses StatusSet) error {
 	for _, group := range commerce.GroupStatusesByLifecycle(statuses.statuses()) {
-		var partitions []string
+		var keys []string
 		for _, status := range group {
 			key, err := l.pattern.PK.Build(status.String())
 			if err != nil {
 				return err
 			}
-			partitions = s.appendShards(partitions, key)
+			keys = append(keys, key)
 		}
-		l.groups = append(l.groups, partitions)
+		l.groups = append(l.groups, s.segments(l, keys...)...)
 	}
 	return nil
 }
 
-// appendShards appends the partition keys of all shards of a list. key is the partition key without
+// segments returns the segments of a sharded list in the order in which the page is read. A page
+// that is full after the first segments reads no others. keys are the list's partition keys without
 // a shard number.
-func (s *Store) appendShards(partitions []string, key string) []string {
-	for shard := range s.table.Shards {
-		partitions = append(partitions, key+model.ShardSuffix(shard, s.table.Shards))
+func (s *Store) segments(l *listQuery, keys ...string) []model.Segment {
+	segments := s.table.Layout.Get().Segments(l.pattern, keys...)
+	if !l.forward() {
+		slices.Reverse(segments)
 	}
-	return partitions
+	return segments
 }
 
 // collectionLimit is the maximum number of records that readCollection returns. It is large enough

@@ -13,9 +13,10 @@ import (
 // list.
 type listQuery struct {
 	pattern *model.AccessPattern
-	// groups contains partition keys. The partitions of one group are read concurrently, and the groups
-	// one after another. A status change can move an order only to a later group.
-	groups [][]string
+	// groups contains partition keys and the positions to read from them. The partitions of one group
+	// are read concurrently, and the groups one after another. A status change can move an order only
+	// to a later group.
+	groups []model.Segment
 	// prefix is the common beginning of all sort keys of the list. bounds limits the rest of these
 	// sort keys, after the prefix.
 	prefix string
@@ -58,9 +59,9 @@ func (s *Store) readRows(ctx context.Context, l listQuery) ([]row, error) {
 // no order, because a status change moves an order only to a later group.
 func (l listQuery) read(readRound func([]*partitionReader) error) ([]row, error) {
 	var rows []row
-	for _, partitions := range l.groups {
+	for _, group := range l.groups {
 		var err error
-		if rows, err = l.readGroup(rows, partitions, readRound); err != nil {
+		if rows, err = l.readGroup(rows, group, readRound); err != nil {
 			return nil, err
 		}
 	}
@@ -77,7 +78,7 @@ func (l listQuery) read(readRound func([]*partitionReader) error) ([]row, error)
 //   - The next round reads only partitions whose unread rows may belong on the page.
 //
 // maxMergeCost calculates the maximum number of rounds and requests.
-func (l listQuery) readGroup(found []row, partitions []string, readRound func([]*partitionReader) error) ([]row, error) {
+func (l listQuery) readGroup(found []row, group model.Segment, readRound func([]*partitionReader) error) ([]row, error) {
 	want, page, forward := l.page.fetchLimit(), l.page, l.forward()
 	// If the page is already full, read only rows that precede the last row of found.
 	if len(found) == want {
@@ -88,13 +89,13 @@ func (l listQuery) readGroup(found []row, partitions []string, readRound func([]
 			page.Before = end
 		}
 	}
-	b := page.narrow(l.bounds, l.pattern.Direction)
+	b := page.narrow(l.bounds, l.pattern.Direction).Intersect(group.Range)
 	if b.Empty() {
 		return found, nil
 	}
 	earlier := &partitionReader{rows: found, done: true}
-	all := append(make([]*partitionReader, 0, 1+len(partitions)), earlier)
-	for _, p := range partitions {
+	all := append(make([]*partitionReader, 0, 1+len(group.Partitions)), earlier)
+	for _, p := range group.Partitions {
 		all = append(all, &partitionReader{key: p, bounds: b})
 	}
 	readers := all[1:]

@@ -35,7 +35,7 @@ func TestMergesStayWithinBounds(t *testing.T) {
 
 		read, rounds, requests := 0, 0, 0
 		l := listQuery{pattern: &model.Timeline.AccessPattern, page: page}
-		rows, err := l.readGroup(nil, partitions, func(readers []*partitionReader) error {
+		rows, err := l.readGroup(nil, model.Segment{Partitions: partitions}, func(readers []*partitionReader) error {
 			rounds++
 			for i, pr := range readers {
 				if pr.need == 0 {

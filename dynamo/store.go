@@ -83,7 +83,7 @@ func New(db *dynamodb.Client, opts Options) (*Store, error) {
 		return nil, fmt.Errorf("open order book: Options.Shards is %d, but must be from 1 to %d", opts.Shards, model.MaxShards)
 	}
 	t := table.Open(db, opts.Table, table.Options{
-		Codec:    model.Codec{Currency: cmp.Or(opts.Currency, "USD"), Shards: max(1, opts.Shards), ElectroDB: opts.ElectroDB},
+		Codec:    model.Codec{Currency: cmp.Or(opts.Currency, "USD"), Layout: model.NewCurrentLayout(model.OneEra(opts.Shards)), ElectroDB: opts.ElectroDB},
 		IDSource: model.IDSource{Clock: opts.Clock, Entropy: opts.Entropy}, Log: opts.Log, Observer: opts.Observer, Attempts: opts.Attempts,
 	})
 	return newStore(t, opts.Reservations), nil
@@ -122,9 +122,8 @@ func (s *Store) OpenFeed(source feed.Source, opts feed.Options) *feed.Feed {
 // Errors: table.ClockError (the local clock and DynamoDB's clock differ too much),
 // table.ErrUnavailable, table.ErrNoTable and table.ErrAccessDenied.
 func (s *Store) Ping(ctx context.Context) error {
-	_, err := s.table.Client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.table.Name, Key: model.Keys{PK: model.EntityWarehouse.Name, SK: model.EntityWarehouse.Name}.Attributes()})
-	if err != nil {
-		return table.WrapError("GetItem", "of no record", err)
+	if err := s.table.FollowLayout(ctx); err != nil {
+		return err
 	}
 	return s.table.ClockErr()
 }

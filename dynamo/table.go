@@ -128,6 +128,8 @@ type TableDescription struct {
 	// Differences describes how the keys and the index of the table differ from the data model. It is
 	// empty if there is no difference.
 	Differences []string
+	// Layout is the number of shards over time. If Differences is not empty, it is empty.
+	Layout model.Layout
 	// ShardsMismatch is not nil if records were written with a number of shards other than the
 	// configured number. If Differences is not empty, DescribeTable does not check this.
 	ShardsMismatch *table.ShardsError
@@ -232,12 +234,16 @@ func (s *Store) compareTable(ctx context.Context) (TableDescription, error) {
 		}
 	}
 	if len(d.Differences) == 0 {
+		if err := s.table.FollowLayout(ctx); err != nil {
+			return TableDescription{}, err
+		}
+		d.Layout = s.table.Layout.Get()
 		keys, err := s.keysOfOtherShards(ctx)
 		if err != nil {
 			return TableDescription{}, err
 		}
 		if len(keys) > 0 {
-			d.ShardsMismatch = &table.ShardsError{Shards: s.table.Shards, Keys: keys}
+			d.ShardsMismatch = &table.ShardsError{Shards: s.table.Layout.Get()[0].Shards, Keys: keys}
 		}
 	}
 	return d, nil
@@ -246,22 +252,24 @@ func (s *Store) compareTable(ctx context.Context) (TableDescription, error) {
 // keysOfOtherShards returns partition keys of the index that contain records but belong to no
 // configured shard. Lists do not find the records of such keys.
 func (s *Store) keysOfOtherShards(ctx context.Context) ([]string, error) {
+	layout := s.table.Layout.Get()
 	var otherKeys []string
-	add := func(base string) {
-		if s.table.Shards > 1 {
-			otherKeys = append(otherKeys, base+model.ShardSuffix(0, 1), base+model.ShardSuffix(s.table.Shards, model.MaxShards))
-			return
+	add := func(p *model.AccessPattern, base string) {
+		known := layout.Partitions(p, base)
+		for _, key := range []string{base, base + model.ShardSuffix(0, model.MaxShards), base + model.ShardSuffix(len(known), model.MaxShards)} {
+			if !slices.Contains(known, key) {
+				otherKeys = append(otherKeys, key)
+			}
 		}
-		otherKeys = append(otherKeys, base+model.ShardSuffix(0, model.MaxShards))
 	}
-	add(string(model.EntityCustomer.IndexPK))
-	add(string(model.EntityEmployee.IndexPK))
+	add(&model.Customers.AccessPattern, string(model.EntityCustomer.IndexPK))
+	add(&model.Employees.AccessPattern, string(model.EntityEmployee.IndexPK))
 	for _, status := range commerce.Statuses() {
 		key, err := model.EntityOrder.IndexPK.Build(status.String())
 		if err != nil {
 			return nil, err
 		}
-		add(key)
+		add(&model.Orders.AccessPattern, key)
 	}
 	found := make([]bool, len(otherKeys))
 	err := table.Parallel(ctx, len(otherKeys), table.MaxParallel, func(ctx context.Context, i int) error {
@@ -279,6 +287,17 @@ func (s *Store) keysOfOtherShards(ctx context.Context) ([]string, error) {
 		}
 	}
 	return keys, nil
+}
+
+// Shards returns the number of shards for new records.
+func (s *Store) Shards() int { return s.table.Layout.Get().ShardsAt(s.table.Now()) }
+
+// SetShards changes the number of shards for records that are created later, and returns the time of
+// the change. If the number stays the same, the time is zero or in the past. Call CheckTable first.
+//
+// Errors: the errors of table.Table.SetShards.
+func (s *Store) SetShards(ctx context.Context, shards int) (time.Time, error) {
+	return s.table.SetShards(ctx, shards)
 }
 
 // CheckTable returns an error that wraps table.ErrTableMismatch if the server cannot use the table.

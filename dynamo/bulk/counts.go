@@ -88,8 +88,8 @@ func (t Transfers) hasNoOrders(ctx context.Context) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		for shard := range t.table.Shards {
-			found, _, err := t.table.Query(ctx, &model.OrdersByStatus.AccessPattern, base+model.ShardSuffix(shard, t.table.Shards), "", model.Range{}, 1, true)
+		for _, partition := range t.table.Layout.Get().Partitions(&model.OrdersByStatus.AccessPattern, base) {
+			found, _, err := t.table.Query(ctx, &model.OrdersByStatus.AccessPattern, partition, "", model.Range{}, 1, true)
 			if err != nil || len(found) > 0 {
 				return false, err
 			}

@@ -289,8 +289,8 @@ func (i *importer) writeLines(ctx, reading context.Context) {
 // skipsInvalidLines reports whether the import continues after a line that cannot be imported.
 func (i *importer) skipsInvalidLines() bool { return i.opts.SkipUnreadable || i.opts.DryRun }
 
-// parseLine returns the record of a line. If the line is blank or contains an idempotency record,
-// it returns no record.
+// parseLine returns the record of a line. If the line is blank, or contains an idempotency record
+// or the layout of the exported table, it returns no record.
 //
 // Errors: LineError.
 func (i *importer) parseLine(text []byte) (lineOutcome, model.Record, error) {
@@ -304,7 +304,7 @@ func (i *importer) parseLine(text []byte) (lineOutcome, model.Record, error) {
 	if err != nil {
 		return 0, nil, &LineError{Err: err}
 	}
-	if isIdempotency(rec) {
+	if isIdempotency(rec) || model.EntityOf(model.KeyOf(rec)) == &model.EntityLayout {
 		return outcomeSkipped, nil, nil
 	}
 	// The index keys depend on the table's number of shards, so compute them again.

@@ -25,17 +25,17 @@ type countInvalidator struct {
 	done map[model.Keys]bool
 }
 
-// hasRecords reports whether the table has any records. It ignores the records with order counts by
-// status, because a table without orders can contain them.
+// hasRecords reports whether the table has any records. It ignores the layout and the records with
+// order counts by status, because a table without orders can contain them.
 func (t Transfers) hasRecords(ctx context.Context) (bool, error) {
 	out, err := t.table.Client.Scan(ctx, &dynamodb.ScanInput{
-		TableName: &t.table.Name, Limit: aws.Int32(model.OrderCountParts + 1), ConsistentRead: aws.Bool(true),
+		TableName: &t.table.Name, Limit: aws.Int32(model.OrderCountParts + 2), ConsistentRead: aws.Bool(true),
 	}, t.table.BulkOptions)
 	if err != nil {
 		return false, table.WrapError("Scan", "to find records before the import", err)
 	}
 	for _, rec := range out.Items {
-		if e := model.EntityOf(model.KeyOf(rec)); e == nil || e.Name != model.EntityOrderCounts.Name {
+		if e := model.EntityOf(model.KeyOf(rec)); e != &model.EntityOrderCounts && e != &model.EntityLayout {
 			return true, nil
 		}
 	}

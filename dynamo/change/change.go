@@ -103,6 +103,9 @@ func mutate[C, V any](ctx context.Context, t *table.Table, p *model.WritePattern
 				return zero, table.WrapError("TransactWriteItems", p.Mutation, err)
 			}
 		}
+		if err := t.CheckLayout(ctx); err != nil {
+			return zero, err
+		}
 		c.KeyBuilder, c.writes, c.required, c.attempt = *t.KeyBuilder(), nil, map[model.Keys]table.Condition{}, attempt
 		if attempt > 1 {
 			if err := c.rereadKnown(ctx); err != nil {

@@ -230,7 +230,7 @@ func (v *customerVerifier) verify(c *check) *diagnosis {
 	v.verifySpending(c, diag, &customer)
 	expected := model.CustomerRecords(b, customer)
 	if b.Err != nil {
-		diag.addUnreadable(model.CustomerByID.Key(&model.KeyBuilder{Shards: b.Shards}, v.id), b.Err)
+		diag.addUnreadable(model.CustomerByID.Key(&model.KeyBuilder{Layout: b.Layout}, v.id), b.Err)
 		return diag
 	}
 	main, claim := expected[0], expected[1]

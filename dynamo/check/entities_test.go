@@ -39,6 +39,7 @@ func unverifiedChanges() map[string][]string {
 			"lastEvent lost", "lastEvent.orderId", "lastEvent.actor", "lastEvent.to",
 		},
 		"loaded orders are not in these counts":                           {"lastEvent.openOrders", "lastEvent.reservedUnits"},
+		"no other record contains the layout":                             {"layout lost"},
 		"a deleted customer may have no orders":                           {"deletedCustomer lost"},
 		"orders that nobody has counted or added up are no inconsistency": {"customer.spendingComplete", "repOrders lost", "repOrders.complete"},
 		"it is needed for a day, and DynamoDB deletes it later": {
@@ -74,7 +75,7 @@ func putSamples(t *testing.T, r storetest.RawTable) {
 	for _, k := range slices.Sorted(maps.Keys(all)) {
 		maps.Copy(known, all[k])
 	}
-	codec := &model.Codec{Currency: "USD", Shards: 1}
+	codec := &model.Codec{Currency: "USD"}
 	for _, e := range model.Entities() {
 		if e.Kind != model.Base || model.AttributesOf(e) == nil || len(ofEntity(all, e.Name)) > 0 {
 			continue

@@ -63,7 +63,7 @@ func TestEntitiesInEveryItemCollection(t *testing.T) {
 			if name == "with edges" {
 				value = &commerce.Employee{ID: commerce.EmployeeID(c.id), Name: "Eve", JobTitle: "Packer", HireDate: "2024-01-01", Version: 1}
 			}
-			records := model.EncodeWithEdges(&model.KeyBuilder{Shards: 1}, value)
+			records := model.EncodeWithEdges(&model.KeyBuilder{}, value)
 			for _, rec := range records {
 				r.Put(rec)
 			}

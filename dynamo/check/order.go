@@ -247,7 +247,7 @@ func (v *orderVerifier) verifyItems(diag *diagnosis, b *model.KeyBuilder, o comm
 	}
 	expected := model.OrderRecords(b, o, v.lines, nil)
 	if b.Err != nil {
-		diag.addUnreadable(model.OrderByID.Key(&model.KeyBuilder{Shards: b.Shards}, v.id), b.Err)
+		diag.addUnreadable(model.OrderByID.Key(&model.KeyBuilder{Layout: b.Layout}, v.id), b.Err)
 		v.decoded = nil
 		return
 	}

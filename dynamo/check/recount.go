@@ -433,8 +433,7 @@ func (s *scannedOrders) discover(ctx context.Context) (placed []commerce.OrderID
 		if err != nil {
 			return nil, err
 		}
-		for shard := range t.Shards {
-			partition := base + model.ShardSuffix(shard, t.Shards)
+		for _, partition := range t.Layout.Get().Partitions(&model.OrdersPlaced.AccessPattern, base) {
 			err := s.check.client.queryRange(ctx, &model.OrdersPlaced.AccessPattern, partition, string(model.OrdersPlaced.SK), model.Range{From: from, To: to}, types.SelectCount, func(out *dynamodb.QueryOutput) error {
 				for _, rec := range out.Items {
 					if id := commerce.OrderID(model.FirstPlaceholderValue(model.EntityOrder.PK, model.KeyOf(rec).PK)); s.isRecent(id) && s.add(id, nil) {

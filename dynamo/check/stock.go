@@ -173,7 +173,7 @@ func (v *productVerifier) verify(c *check) *diagnosis {
 	if want.Category == "" {
 		// A product written by other software may have no category. Such a product is in no list and
 		// needs no index keys, so ignore the errors of the key builder.
-		b = &model.KeyBuilder{Shards: b.Shards}
+		b = &model.KeyBuilder{Layout: b.Layout}
 	}
 	expected, kind := model.EncodeWithEdges(b, &want), kindIndexKeys
 	switch {

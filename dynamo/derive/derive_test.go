@@ -164,7 +164,7 @@ func (s *shop) mutation() func(context.Context, *dynamo.Store) error {
 
 // baseValues decodes the base records.
 func (s *shop) baseValues() (all []any) {
-	codec := model.Codec{Currency: "USD", Shards: 1}
+	codec := model.Codec{Currency: "USD"}
 	orders, items := map[commerce.OrderID]*commerce.Order{}, map[commerce.OrderID][]commerce.LineItem{}
 	for _, rec := range s.All() {
 		r := model.Reader{Record: rec}
@@ -219,7 +219,7 @@ func (s *shop) compare(selected func(derive.Sum, model.Keys) bool) {
 	}
 	derived := map[number]string{}
 	for _, d := range totals.Deltas {
-		b := &model.KeyBuilder{Shards: 1}
+		b := &model.KeyBuilder{}
 		for _, a := range d.Amounts {
 			if k := model.KeyOf(d.Record(b)); selected(*a.Sum, k) {
 				derived[number{k, a.Attribute}] = a.Value.Trim(0).String()

@@ -44,7 +44,7 @@ func (s *shop) miscounts() map[storedNumber]*big.Rat {
 	for _, base := range s.baseValues() {
 		derive.Contributions(base, func(t derive.Target, a derive.Amount) {
 			amount, _ := new(big.Rat).SetString(a.Value.Neg().String())
-			add(t.Key(&model.KeyBuilder{Shards: 1}), a.Attribute, amount)
+			add(t.Key(&model.KeyBuilder{}), a.Attribute, amount)
 		})
 	}
 	for n, v := range s.storedNumbers() {

@@ -17,7 +17,7 @@ import (
 func TestIdleSubscriptions(t *testing.T) {
 	const subscriptions, maxBytes = 5_000, 1_000 // a subscription takes about 500 bytes
 	engine := embedded.New()
-	orders := table.Open(engine.Client(), "orders", table.Options{Codec: model.Codec{Currency: "USD", Shards: 1}})
+	orders := table.Open(engine.Client(), "orders", table.Options{Codec: model.Codec{Currency: "USD"}})
 	feed := Open(orders, EngineSource(engine), Options{})
 	defer feed.Close()
 	first := &Subscription{feed: feed, topic: topic{topicOrder, "first"}}

@@ -222,7 +222,7 @@ func (h *histories) writeExternalEvent() {
 		id = first[:10] + fmt.Sprintf("%016d", h.externalEvents)
 	}
 	event := commerce.Event{ID: commerce.EventID(id), OrderID: rapid.SampledFrom(h.orders).Draw(h.t, "order"), Type: commerce.EventItemSet, At: time.Now(), Actor: "other software"}
-	rec := model.EventRecord(&model.KeyBuilder{Shards: 1}, event)
+	rec := model.EventRecord(&model.KeyBuilder{}, event)
 	if ahead <= 0 || rapid.Bool().Draw(h.t, "nameless") {
 		delete(rec, "entity")
 	}

@@ -15,16 +15,15 @@ import (
 type Codec struct {
 	// Currency is the currency of records that have no currency attribute.
 	Currency commerce.Currency
-	// Shards is the number of shards of the table. Each list of a sharded entity is spread over this
-	// number of index partition keys (see Entity.Sharded).
-	Shards int
+	// Layout contains the current layout of the table. If it is nil, the table has one shard.
+	Layout *CurrentLayout
 	// ElectroDB contains the names and versions of the entities in ElectroDB.
 	ElectroDB ElectroDB
 }
 
 // KeyBuilder returns a builder for the keys of records.
 func (codec *Codec) KeyBuilder() *KeyBuilder {
-	return &KeyBuilder{Shards: codec.Shards, ElectroDB: codec.ElectroDB}
+	return &KeyBuilder{Layout: codec.Layout.Get(), ElectroDB: codec.ElectroDB}
 }
 
 // attributeVisitor reads, writes or describes a record's attributes, depending on mode. For each

@@ -40,7 +40,7 @@ func TestEveryFieldHasAnAttribute(t *testing.T) {
 			lines[i].Quantity = 1
 		}
 		record := c.encode(v)
-		decoded, err := c.decode(&Codec{Currency: "USD", Shards: 1}, Reader{Record: record})
+		decoded, err := c.decode(&Codec{Currency: "USD"}, Reader{Record: record})
 		if err != nil {
 			t.Errorf("%T: %v", v, err)
 			continue

@@ -71,7 +71,7 @@ func fullDataset() commerce.Dataset {
 // includes only one record of order counts, and also a customer's last event, which changes write.
 func recordsOf(t *testing.T, dataset commerce.Dataset, shards int) []Record {
 	t.Helper()
-	b := &KeyBuilder{Shards: shards}
+	b := &KeyBuilder{Layout: OneEra(shards)}
 	all := slices.Concat(EncodeWithEdges(b, &dataset.Employees[0]), EncodeWithEdges(b, &dataset.Warehouses[0]), EncodeWithEdges(b, &dataset.Products[0]), EncodeWithEdges(b, &dataset.Levels[0]))
 	all = append(all, CustomerRecords(b, dataset.Customers[0])...)
 	all = append(all, OrderRecords(b, dataset.Orders[0].Order, dataset.Orders[0].Lines, dataset.Orders[0].Events)...)
@@ -91,7 +91,9 @@ func recordsOf(t *testing.T, dataset commerce.Dataset, shards int) []Record {
 	return all
 }
 
-func codecOf(shards int) *Codec { return &Codec{Shards: shards, Currency: "USD"} }
+func codecOf(shards int) *Codec {
+	return &Codec{Layout: NewCurrentLayout(OneEra(shards)), Currency: "USD"}
+}
 
 // A record of one table gets the index keys of another table. Its other attributes stay the same.
 func TestWithIndexKeys(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 // MaxRecordSizes returns the maximum sizes, in bytes, of the records that Ordergraph writes. The
 // result maps the name of each entity to the maximum size of its records.
 func MaxRecordSizes() map[string]int {
-	b, sizes := &KeyBuilder{Shards: MaxShards}, map[string]int{}
+	b, sizes := &KeyBuilder{Layout: OneEra(MaxShards)}, map[string]int{}
 	for _, e := range allEntities {
 		if e.codec == nil {
 			continue

@@ -3,8 +3,6 @@ package model
 import (
 	"cmp"
 	"fmt"
-	"hash/fnv"
-	"strconv"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -236,6 +234,8 @@ var (
 		PK: "CUSTOMER#{customerId}", SK: "SPENDING#{month}#{currency}", Owner: access.PermissionReadOrder, Kind: Sum, codec: codecFor[commerce.Spending](spendingAttributes)}
 	EntityIdempotency = Entity{Name: "idempotency", Description: "idempotency key with the result of the mutation",
 		PK: "IDEMPOTENCY#{principal}#{idempotencyKey}", SK: "#METADATA"}
+	EntityLayout = Entity{Name: "layout", Description: "number of shards over time",
+		PK: "LAYOUT", SK: "#METADATA", codec: codecFor[StoredLayout](layoutAttributes)}
 )
 
 // WritePattern declares the records that a mutation writes in one TransactWriteItems request.
@@ -311,29 +311,6 @@ func (p WritePattern) MaxActions(lines int) int {
 	return len(p.Writes) + len(p.OptionalWrites) + lines*(len(p.WritesPerLine)+len(p.OptionalWritesPerLine))
 }
 
-// MaxShards is the maximum number of shards of a table.
-const MaxShards = 64
-
-// ShardSuffix returns the end of a shard's index partition key, such as #3. If the table has only
-// one shard, the suffix is empty, because the keys written by other software have no suffix either.
-func ShardSuffix(shard, shards int) string {
-	if shards <= 1 {
-		return ""
-	}
-	return "#" + strconv.Itoa(shard)
-}
-
-// ShardOf returns the shard number of an ID. Stored keys contain the shard number, so its
-// calculation must never change.
-func ShardOf(id string, shards int) int {
-	if shards <= 1 {
-		return 0
-	}
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(id))
-	return int(h.Sum32() % uint32(shards))
-}
-
 // DeletedCustomerKey returns the key of the record which states that a customer was deleted.
 func DeletedCustomerKey(id commerce.CustomerID) Keys {
 	return EntityDeletedCustomer.KeyFromValues(map[string]string{"customerId": string(id)})
@@ -346,7 +323,7 @@ type Keys struct{ PK, SK, IndexPK, IndexSK string }
 // KeyBuilder builds the keys of records. Err is the first error that occurred, so callers can build
 // several keys before they check Err.
 type KeyBuilder struct {
-	Shards    int
+	Layout    Layout
 	ElectroDB ElectroDB
 	Err       error
 }
@@ -374,7 +351,8 @@ func (b *KeyBuilder) record(e *Entity, attributes Record) Record {
 	if e.IndexPK != "" && (!e.Optional || attributes[e.AttributeForPlaceholder(e.IndexPK.Placeholders()[0])] != nil) {
 		k.IndexPK, k.IndexSK = key(e.IndexPK), key(e.IndexSK)
 		if e.Sharded {
-			k.IndexPK += ShardSuffix(ShardOf(strings.TrimPrefix(k.PK, e.PK.Prefix()), b.Shards), b.Shards)
+			shards := b.Layout.shardsAt(e, k.IndexSK)
+			k.IndexPK += ShardSuffix(ShardOf(strings.TrimPrefix(k.PK, e.PK.Prefix()), shards), shards)
 		}
 	}
 	return b.Identify(e, k.Attributes().Merge(attributes))

@@ -102,5 +102,6 @@ func Entities() []*Entity {
 		&EntityRepOrders,
 		&EntitySpending,
 		&EntityIdempotency,
+		&EntityLayout,
 	}
 }

@@ -21,6 +21,15 @@ func (b Range) Empty() bool {
 	return last == "" || b.From > last
 }
 
+// Intersect returns the range of the sort keys that are in both b and c.
+func (b Range) Intersect(c Range) Range {
+	b.From = max(b.From, c.From)
+	if b.To == "" || c.To != "" && c.To < b.To {
+		b.To = c.To
+	}
+	return b
+}
+
 // Remaining returns the part of b that has not been read yet. last is the last sort key that was
 // read. forward reports whether the keys are read in ascending order.
 func (b Range) Remaining(last string, forward bool) Range {

@@ -36,10 +36,8 @@ func (e *ClockError) DifferenceText() string {
 
 // ClockErr returns a ClockError if the last comparison found a difference of more than
 // MaxClockDifference between the local clock and DynamoDB's clock. Otherwise, it returns nil.
-func (t *Table) ClockErr() error { return checkClock(t.watch) }
-
-func checkClock(watch *clockWatch) error {
-	if ahead := watch.difference(); ahead != 0 {
+func (t *Table) ClockErr() error {
+	if ahead := t.watch.difference(); ahead != 0 {
 		return &ClockError{Ahead: ahead}
 	}
 	return nil
@@ -57,14 +55,22 @@ func clockLogger(log *slog.Logger) func(ahead time.Duration) {
 	}
 }
 
-// withClockCheck returns a client that rejects writes with a ClockError while the local clock and
-// DynamoDB's clock differ. The fast path sends transactions without this client, so transactWrite
-// makes the same check.
-func withClockCheck(db *dynamodb.Client, watch *clockWatch) *dynamodb.Client {
-	return withInputCheck(db, "Clock", func(_ context.Context, in any) error {
+// writeErr returns the reason why writes are rejected: a ClockError, or an error that wraps
+// ErrLayoutUnknown. If writes are allowed, it returns nil.
+func (t *Table) writeErr(ctx context.Context) error {
+	if err := t.ClockErr(); err != nil {
+		return err
+	}
+	return t.CheckLayout(ctx)
+}
+
+// withWriteChecks returns a client that rejects writes while err returns an error. The fast path sends
+// transactions without this client, so transactWrite makes the same check.
+func withWriteChecks(db *dynamodb.Client, err func(context.Context) error) *dynamodb.Client {
+	return withInputCheck(db, "Writes", func(ctx context.Context, in any) error {
 		switch in.(type) {
 		case *dynamodb.TransactWriteItemsInput, *dynamodb.BatchWriteItemInput, *dynamodb.PutItemInput, *dynamodb.UpdateItemInput, *dynamodb.DeleteItemInput:
-			return checkClock(watch)
+			return err(ctx)
 		}
 		return nil
 	})

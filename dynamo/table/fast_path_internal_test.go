@@ -52,7 +52,7 @@ func newTable(db *dynamodb.Client) *Table { return newGuardedTable(db, attempt.G
 
 // newGuardedTable returns a table that uses the client db, and a guard with the given options.
 func newGuardedTable(db *dynamodb.Client, opts attempt.GuardOptions) *Table {
-	return Open(db, "shop", Options{Codec: model.Codec{Currency: "USD", Shards: 1}, Attempts: opts})
+	return Open(db, "shop", Options{Codec: model.Codec{Currency: "USD"}, Attempts: opts})
 }
 
 // onFastPath returns s, which uses the fast path.

@@ -27,7 +27,8 @@ type Table struct {
 	fastPath       *fastPath
 	FallbackReason string
 	// watch compares the local clock with DynamoDB's clock.
-	watch *clockWatch
+	watch  *clockWatch
+	layout *layoutFollower
 	// observer is notified of all requests to the table. It may be nil.
 	observer trace.Observer
 	stats    *Stats
@@ -76,7 +77,8 @@ func Open(db *dynamodb.Client, name string, opts Options) *Table {
 	if t.fastPath, t.FallbackReason = newFastPath(db, guarded, guard); t.fastPath != nil {
 		t.fastPath.stats = t.stats
 	}
-	t.Client = withClockCheck(withReadBudget(guarded), watch)
+	t.layout = &layoutFollower{db: guarded, table: name, now: opts.Clock, current: opts.Codec.Layout, configured: opts.Codec.Layout.Get()}
+	t.Client = withWriteChecks(withReadBudget(guarded), t.writeErr)
 	t.writeOptions, t.BulkOptions = guard.TransactionOptions(), guard.BulkOptions()
 	return t
 }

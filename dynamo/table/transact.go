@@ -64,7 +64,7 @@ func isTransactionCanceled(err error) bool {
 func (t *Table) transactWrite(ctx context.Context, items []types.TransactWriteItem, reportCapacity bool) (readResult, error) {
 	db, options := t.Client, keepClientOptions
 	if t.fastPath != nil {
-		if err := t.ClockErr(); err != nil {
+		if err := t.writeErr(ctx); err != nil {
 			return readResult{}, err
 		}
 		// If no token can be generated, leave the request to the AWS SDK, which returns the same error.

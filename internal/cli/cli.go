@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"text/tabwriter"
@@ -504,6 +505,9 @@ func openForServing(ctx context.Context, cfg config.Config, sample bool, env Env
 	if err := store.CheckTable(ctx); err != nil {
 		return nil, nil, withTableName(cfg, err)
 	}
+	if shards := store.Shards(); shards != max(1, cfg.Table.Shards) {
+		log.Warn("ORDERGRAPH_SHARDS differs from the layout of the table, which the server follows", "table", cfg.Table.Table, "ORDERGRAPH_SHARDS", max(1, cfg.Table.Shards), "shards", shards)
+	}
 	if err := store.InitOrderCounts(ctx); err != nil {
 		log.Warn("cannot initialize the number of orders for each status", "table", cfg.Table.Table, "error", err)
 	}
@@ -589,11 +593,17 @@ func browsableAddr(addr net.Addr) string {
 
 func tableCommand(ctx context.Context, args []string, env Environment) error {
 	var words []string
-	if err := parseMixedArgs("table", args, 1, func(set *flag.FlagSet) { defineStoreFlags(set, &env) }, &words); err != nil {
+	if err := parseMixedArgs("table", args, 2, func(set *flag.FlagSet) { defineStoreFlags(set, &env) }, &words); err != nil {
 		return err
 	}
-	if len(words) == 0 || words[0] != "create" && words[0] != "describe" {
-		return usageError{"table: expected create or describe"}
+	if len(words) == 0 || !slices.Contains([]string{"create", "describe", "shards"}, words[0]) {
+		return usageError{"table: expected create or describe, or shards with a number"}
+	}
+	switch {
+	case words[0] == "shards" && len(words) < 2:
+		return usageError{"table shards: expected the number of shards"}
+	case words[0] != "shards" && len(words) > 1:
+		return usageError{fmt.Sprintf("table: unexpected argument %q", words[1])}
 	}
 	use := useExisting
 	if words[0] == "create" {
@@ -610,6 +620,9 @@ func tableCommand(ctx context.Context, args []string, env Environment) error {
 		}
 		return err
 	}
+	if words[0] == "shards" {
+		return setShards(ctx, store, cfg, words[1], env)
+	}
 	d, err := store.DescribeTable(ctx)
 	if err != nil {
 		return withTableName(cfg, err)
@@ -624,6 +637,9 @@ func tableCommand(ctx context.Context, args []string, env Environment) error {
 		fmt.Fprint(env.Stdout, "stream   on: subscriptions receive changes\n")
 	} else {
 		fmt.Fprintf(env.Stdout, "stream   off: no subscriptions (%v)\n", d.StreamErr)
+	}
+	if len(d.Layout) > 0 {
+		fmt.Fprintf(env.Stdout, "shards   %s\n", d.Layout)
 	}
 	err = d.Mismatch()
 	if err != nil {
@@ -648,6 +664,27 @@ func tableCommand(ctx context.Context, args []string, env Environment) error {
 		return &exitStatusError{exitFailed, nil}
 	}
 	fmt.Fprint(env.Stdout, "fits     yes\n")
+	return nil
+}
+
+// setShards changes the number of shards of the table while servers use it.
+func setShards(ctx context.Context, store *dynamo.Store, cfg config.Config, text string, env Environment) error {
+	shards, err := strconv.Atoi(text)
+	if err != nil || shards < 1 || shards > model.MaxShards {
+		return usageError{fmt.Sprintf("table shards: %q is not a number from 1 to %d", text, model.MaxShards)}
+	}
+	if err := store.CheckTable(ctx); err != nil {
+		return withTableName(cfg, err)
+	}
+	from, err := store.SetShards(ctx, shards)
+	if err != nil {
+		return withTableName(cfg, err)
+	}
+	if !from.After(time.Now()) {
+		fmt.Fprintf(env.Stdout, "Table %s already has this number of shards: %d.\n", cfg.Table.Table, shards)
+		return nil
+	}
+	fmt.Fprintf(env.Stdout, "From %s, table %s spreads new orders and customers over this number of shards: %d. All servers follow; nothing needs to be restarted.\n", from.Format(time.RFC3339), cfg.Table.Table, shards)
 	return nil
 }
 

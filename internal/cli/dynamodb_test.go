@@ -257,6 +257,41 @@ const smallDataset = `{
   "items": [{"sku": "mug", "name": "Mug", "quantity": 2, "unitPrice": "4.00"}]}]
 }`
 
+// The number of shards changes while a server runs. Later commands and servers follow the table, and
+// ignore their setting.
+func TestTableShards(t *testing.T) {
+	_, table, variables := newTestTable(t)
+	run(t, "table create", variables...).checkSucceeded(t)
+	for line, message := range map[string]string{"table shards": "the number of shards", "table shards 0": `"0" is not`, "table shards 65": "from 1 to 64", "table shards many": `"many" is not`} {
+		run(t, line, variables...).checkFailed(t, 2, message)
+	}
+	run(t, "seed", variables...).checkSucceeded(t)
+	run(t, "table shards 4", append(slices.Clone(variables), "ORDERGRAPH_SHARDS=2")...).checkFailed(t, 1, "ORDERGRAPH_SHARDS=2")
+	run(t, "table shards 1", variables...).checkSucceeded(t, "already has this number of shards: 1.")
+	run(t, "table shards 4", variables...).checkSucceeded(t, "table "+table, "over this number of shards: 4.")
+	other := append(slices.Clone(variables), "ORDERGRAPH_SHARDS=2")
+	run(t, "table describe", other...).checkSucceeded(t, "shards   1 shard, 4 shards from 20", "fits     yes")
+	run(t, "check", other...).checkSucceeded(t, "clean")
+	_, url := serve(t, "-addr 127.0.0.1:0", variables...)
+	if found := postQuery(t, url, `{ orders(first: 100) { nodes { id } } }`); strings.Count(found, `"id"`) != 9 {
+		t.Errorf("the server lists %s", found)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	server := start(ctx, "-addr 127.0.0.1:0", other...)
+	<-server.listening
+	stop()
+	<-server.done
+	if text := server.stderr.String(); !strings.Contains(text, `"ORDERGRAPH_SHARDS":2,"shards":1`) {
+		t.Errorf("the server does not report its other setting: %s", text)
+	}
+	file := filepath.Join(t.TempDir(), "shop.jsonl")
+	run(t, "export "+file, variables...).checkSucceeded(t)
+	second := []string{useDynamoDB, noAuth, "ORDERGRAPH_TABLE=" + table + ".second", "ORDERGRAPH_SHARDS=3"}
+	run(t, "table create", second...).checkSucceeded(t)
+	run(t, "import "+file, second...).checkSucceeded(t)
+	run(t, "table describe", second...).checkSucceeded(t, "shards   3 shards\n", "fits     yes")
+}
+
 // The commands name records whose keys Ordergraph does not find, and how to correct them.
 func TestKeysOfOtherSoftware(t *testing.T) {
 	db, table, variables := newTestTable(t)

@@ -30,6 +30,7 @@ func commands() []command {
 		{"lambda", serveLambda, "lambda", "serve queries and mutations in AWS Lambda (the default command in Lambda)"},
 		{"local", serveLocal, "local [-addr HOST:PORT] [-data FILE] [-ttl-interval TIME]", "serve the embedded store as a DynamoDB endpoint, for the AWS CLI and\nSDKs; by default on 127.0.0.1:8000 and in memory"},
 		{"table", tableCommand, "table create", "create the table and its index"},
+		{"table", tableCommand, "table shards N", "change the number of shards for new records, while servers run"},
 		{"table", tableCommand, "table describe", "report whether the table matches the data model, and list the differences"},
 		{"seed", seed, "seed [FILE]", "load the dataset in FILE, or the sample data"},
 		{"seed", seed, "seed -generate [-customers N] [-orders N] [-items N] [-products N] [-statuses LIST] [-seed N] [-from N]", "generate a dataset of any size, and load it"},

@@ -119,6 +119,7 @@ func TestPolicies(t *testing.T) {
 			t.Fatal(err)
 		}
 		run(t, "table create", variables...).checkSucceeded(t, "stream is now enabled")
+		run(t, "table shards 2", variables...).checkSucceeded(t)
 		run(t, "seed", variables...).checkSucceeded(t)
 		// A category ends when its last product moves to another.
 		for _, category := range []string{"Cups", "Mugs"} {

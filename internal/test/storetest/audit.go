@@ -7,6 +7,7 @@ import (
 	"math/big"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -103,6 +104,9 @@ func AssertConsistent(t TB, db *dynamodb.Client, table string, shards int) *Audi
 	}
 	store, err := dynamo.New(db, dynamo.Options{Table: table, Shards: shards})
 	if err != nil {
+		t.Fatalf("check: %v", err)
+	}
+	if err := store.CheckTable(context.Background()); err != nil {
 		t.Fatalf("check: %v", err)
 	}
 	summary, err := store.CheckRecords(context.Background(), check.Options{OnInconsistency: func(d check.Inconsistency) { t.Errorf("check: %+v", d) }})
@@ -301,13 +305,41 @@ func (a *audit) collectOrder(k Key, r Record) {
 // shardedKey returns a record's partition key in the index. If the table has several shards,
 // shardedKey appends a shard number to the parameter key. A hash of the record's ID determines the
 // number.
-func (a *audit) shardedKey(key, id string) string {
-	if a.shards <= 1 {
+func (a *audit) shardedKey(key, id, sortKey string) string {
+	shards := a.shardsAt(key, sortKey)
+	if shards <= 1 {
 		return key
 	}
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(id))
-	return fmt.Sprintf("%s#%d", key, h.Sum32()%uint32(a.shards))
+	return fmt.Sprintf("%s#%d", key, h.Sum32()%uint32(shards))
+}
+
+// shardsAt returns the number of shards for a record. For orders and customers, this is the number at
+// the time when they were created.
+func (a *audit) shardsAt(key, sortKey string) int {
+	layout := a.Records[Key{"LAYOUT", "#METADATA"}]
+	if layout == nil {
+		return a.shards
+	}
+	created := ""
+	if id, err := ulid.ParseStrict(strings.TrimPrefix(sortKey, "ORDER#")); err == nil {
+		created = id.Timestamp().UTC().Format("2006-01-02T15:04:05.000Z")
+	} else if key == "CUSTOMER" {
+		created, _, _ = strings.Cut(sortKey, "#")
+	}
+	shards := 0
+	for _, era := range layout["eras"].(*types.AttributeValueMemberL).Value {
+		text := era.(*types.AttributeValueMemberS).Value
+		from, number, later := strings.Cut(text, " ")
+		if !later {
+			from, number = "", text
+		}
+		if from <= created {
+			shards, _ = strconv.Atoi(number)
+		}
+	}
+	return shards
 }
 
 // checkKeys verifies that the keys of a record match its attributes and its entity. See
@@ -320,7 +352,7 @@ func (a *audit) checkKeys(k Key, e *model.Entity, r Record) {
 		indexPK, indexSK = "", ""
 	case e.Sharded:
 		id, _ := e.PK.Values(k.PK)
-		indexPK = a.shardedKey(indexPK, id[0])
+		indexPK = a.shardedKey(indexPK, id[0], indexSK)
 	}
 	a.expectEqual(k, "gsi1pk", indexPK, r.Text("gsi1pk"))
 	a.expectEqual(k, "gsi1sk", indexSK, r.Text("gsi1sk"))

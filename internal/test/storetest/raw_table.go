@@ -120,7 +120,7 @@ func (r RawTable) SetWithEdges(pk, sk string, changes Item) {
 // EdgesOf returns the edges that a record should have in a table with one shard. An edge is a copy
 // of the record in an additional list.
 func EdgesOf(rec Item) []Item {
-	records, err := (&model.Codec{Currency: "USD", Shards: 1}).Reencode(model.EntityOf(model.KeyOf(rec)), rec)
+	records, err := (&model.Codec{Currency: "USD"}).Reencode(model.EntityOf(model.KeyOf(rec)), rec)
 	if err != nil {
 		panic(err)
 	}

@@ -1,0 +1,216 @@
+package dynamo_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"pgregory.net/rapid"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/change"
+	"github.com/ordergraph/ordergraph/dynamo/derive"
+	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
+)
+
+// movingClock is a clock that tests set forward.
+type movingClock struct{ now atomic.Pointer[time.Time] }
+
+func newMovingClock(at time.Time) *movingClock {
+	c := &movingClock{}
+	c.now.Store(&at)
+	return c
+}
+
+func (c *movingClock) Now() time.Time { return *c.now.Load() }
+
+func (c *movingClock) advance(d time.Duration) {
+	at := c.Now().Add(d)
+	c.now.Store(&at)
+}
+
+// fleet returns two servers of one table. The second one has another setting for the number of shards,
+// and must follow the table.
+func fleet(t testing.TB, fatal func(...any), db *dynamodb.Client, clock *movingClock) (fleet [2]*dynamo.Store, name string) {
+	name = storetest.TableName()
+	fleet[0] = storetest.NewTable(t, db, dynamo.Options{Table: name, Clock: clock.Now})
+	second, err := dynamo.New(db, dynamo.Options{Table: name, Clock: clock.Now, Shards: 3})
+	fleet[1] = second
+	for i, s := range fleet {
+		if err == nil {
+			err = s.CheckTable(t.Context())
+		}
+		if err == nil && i == 0 {
+			_, err = s.SetShards(t.Context(), 1)
+		}
+	}
+	if err != nil {
+		fatal(err)
+	}
+	return fleet, name
+}
+
+// While the number of shards changes, up or down, lists contain each order once and in order, on
+// every server. Orders keep their place when they change their status.
+func TestShardsChangeWhileServersRun(t *testing.T) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		rapid.Check(t, func(rt *rapid.T) {
+			clock := newMovingClock(start)
+			servers, name := fleet(t, rt.Fatal, db, clock)
+			server := func() *dynamo.Store { return servers[rapid.IntRange(0, 1).Draw(rt, "server")] }
+			dataset := datasetOf(rt)
+			dataset.Warehouses = []commerce.Warehouse{{ID: "w", Name: "W"}}
+			dataset.Levels = []commerce.InventoryLevel{{SKU: "sku", WarehouseID: "w", Quantity: 1000}}
+			if err := derive.Complete(&dataset); err != nil {
+				rt.Fatal(err)
+			}
+			if _, err := servers[0].Load(t.Context(), dataset); err != nil {
+				rt.Fatal(err)
+			}
+			if err := servers[0].InitOrderCounts(t.Context()); err != nil {
+				rt.Fatal(err)
+			}
+			var placed []commerce.OrderID
+			caller := change.Caller{Name: "tester"}
+			for range rapid.IntRange(1, 25).Draw(rt, "steps") {
+				switch rapid.IntRange(0, 5).Draw(rt, "step") {
+				case 0:
+					clock.advance(time.Millisecond)
+					shards := rapid.IntRange(1, 4).Draw(rt, "shards")
+					if _, err := server().SetShards(t.Context(), shards); err != nil && !errors.Is(err, table.ErrLayoutChanged) {
+						rt.Fatal(err)
+					}
+				case 1:
+					clock.advance(time.Duration(rapid.IntRange(1, 90).Draw(rt, "seconds")) * time.Second)
+				case 2:
+					if len(placed) > 0 {
+						_, err := server().ChangeOrderStatus(t.Context(), caller, commerce.OrderStatusChange{OrderID: rapid.SampledFrom(placed).Draw(rt, "order"), To: commerce.Confirmed})
+						if err != nil && !commerce.IsUserError(err) {
+							rt.Fatal(err)
+						}
+					}
+				default:
+					clock.advance(time.Millisecond)
+					order, err := server().PlaceOrder(t.Context(), caller, commerce.OrderRequest{CustomerID: "c", Lines: []commerce.OrderLine{{SKU: "sku", Quantity: 1}}})
+					if err != nil {
+						rt.Fatal(err)
+					}
+					placed = append(placed, order.ID)
+				}
+			}
+			for i, s := range servers {
+				for _, fromEnd := range []bool{false, true} {
+					got := walk(t, rt, s, fromEnd)
+					if !fromEnd {
+						slices.Reverse(got)
+					}
+					if !slices.Equal(got, placed) {
+						rt.Errorf("server %d, from the end %t: walked %v, want %v", i, fromEnd, got, placed)
+					}
+				}
+			}
+			storetest.AssertConsistent(rt, db, name, 1)
+		})
+	})
+}
+
+// walk reads all orders in pages of two.
+func walk(t *testing.T, rt *rapid.T, s *dynamo.Store, fromEnd bool) (ids []commerce.OrderID) {
+	page := dynamo.PageRequest{Limit: 2, DetectMore: true, FromEnd: fromEnd}
+	for {
+		found, err := dynamo.ReadPage(t.Context(), s, model.Orders, dynamo.ListRequest{Page: page})
+		if err != nil {
+			rt.Fatal(err)
+		}
+		read := orderIDs(found.Items)
+		more := found.HasNext
+		if fromEnd {
+			slices.Reverse(read)
+			more = found.HasPrevious
+		}
+		ids = append(ids, read...)
+		if !more {
+			return ids
+		}
+		if fromEnd {
+			page.Before = found.Positions[0]
+		} else {
+			page.After = found.Positions[len(found.Positions)-1]
+		}
+	}
+}
+
+// A server that cannot read the layout for 15 seconds rejects lists and writes, and is not ready. So it
+// writes no key of an old layout. It recovers when it can read the layout again.
+func TestAServerWithoutTheLayoutStopsWriting(t *testing.T) {
+	r := storetest.NewRawTable(t, storetest.Engines()[0].Client(t), datasetOf(t), dynamo.Options{})
+	if err := r.Store.CheckTable(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var cut atomic.Bool
+	clock := newMovingClock(time.Now())
+	client := dynamodb.New(r.DB.Options(), func(o *dynamodb.Options) {
+		next := o.HTTPClient
+		o.Retryer = aws.NopRetryer{}
+		o.HTTPClient = storetest.HTTPFunc(func(request *http.Request) (*http.Response, error) {
+			body, err := io.ReadAll(request.Body)
+			if err == nil && cut.Load() && strings.HasSuffix(request.Header.Get("X-Amz-Target"), ".GetItem") && strings.Contains(string(body), "LAYOUT") {
+				err = errors.New("cut off")
+			}
+			if err != nil {
+				return nil, err
+			}
+			request.Body = io.NopCloser(bytes.NewReader(body))
+			return next.Do(request)
+		})
+	})
+	s, err := dynamo.New(client, dynamo.Options{Table: r.Name, Clock: clock.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.CheckTable(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	attempts := map[string]func() error{
+		"a list": func() error {
+			_, err := dynamo.ReadPage(t.Context(), s, model.Orders, dynamo.ListRequest{Page: dynamo.PageRequest{Limit: 1}})
+			return err
+		},
+		"a mutation": func() error {
+			_, err := s.CreateWarehouse(t.Context(), change.Caller{Name: "tester"}, commerce.Warehouse{ID: commerce.WarehouseID(fmt.Sprint(clock.Now().UnixNano())), Name: "W"})
+			return err
+		},
+		"a load": func() error {
+			_, err := s.Load(t.Context(), commerce.Dataset{Warehouses: []commerce.Warehouse{{ID: "loaded", Name: "W"}}})
+			return err
+		},
+		"readiness": func() error { return s.Ping(t.Context()) },
+	}
+	for _, step := range []struct {
+		cut     bool
+		seconds int
+		fails   bool
+	}{{false, 30, false}, {true, 4, false}, {true, 17, true}, {false, 0, false}, {true, 30, true}} {
+		clock.advance(time.Duration(step.seconds) * time.Second)
+		cut.Store(step.cut)
+		for what, try := range attempts {
+			err := try()
+			fails := step.fails || step.cut && what == "readiness"
+			if fails != (err != nil) || step.fails && what != "readiness" && !errors.Is(err, table.ErrLayoutUnknown) {
+				t.Errorf("cut off %t, %d s later: %s has the error %v", step.cut, step.seconds, what, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,282 @@
+package model
+
+import (
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+// Layout is the number of shards of a table over time, in ascending order. The zero value is the
+// layout of a table with one shard. Do not modify a Layout, because servers and commands share it.
+//
+// The time of a record determines its era, and a record's time never changes. So eras are only ever
+// appended, and a new era moves no record.
+type Layout []Era
+
+// Era is a period with one number of shards. It ends where the next era begins.
+type Era struct {
+	// From is the beginning of the era. The first era has no beginning.
+	From time.Time
+	// Shards is the number of partition keys over which each sharded list is spread.
+	Shards int
+}
+
+// CurrentLayout is the layout that a server uses. It is safe for concurrent use.
+type CurrentLayout struct{ layout atomic.Pointer[Layout] }
+
+// NewCurrentLayout returns a CurrentLayout that contains l.
+func NewCurrentLayout(l Layout) *CurrentLayout {
+	c := &CurrentLayout{}
+	c.Set(l)
+	return c
+}
+
+// Get returns the layout. If c is nil, it returns a layout with one shard.
+func (c *CurrentLayout) Get() Layout {
+	if c == nil {
+		return nil
+	}
+	return *c.layout.Load()
+}
+
+// Set replaces the layout.
+func (c *CurrentLayout) Set(l Layout) { c.layout.Store(&l) }
+
+// StoredLayout is the layout in the table's layout record.
+type StoredLayout struct {
+	Eras    Layout
+	Version int
+}
+
+// layoutAttributes declares the attribute "eras". Each element of its list is the number of shards of
+// an era, or the beginning of the era, a space and the number of shards.
+func layoutAttributes(a *attributeVisitor, l *StoredLayout) {
+	eras := make([]string, 0, len(l.Eras))
+	for _, e := range l.Eras {
+		text := strconv.Itoa(e.Shards)
+		if !e.From.IsZero() {
+			text = Timestamp(e.From) + " " + text
+		}
+		eras = append(eras, text)
+	}
+	a.texts("eras", &eras, MaxEras, len(timestampLayout)+len(" ")+len(strconv.Itoa(MaxShards)))
+	a.version(&l.Version)
+	if a.mode == modeMaximizing {
+		l.Eras = OneEra(MaxShards)
+		for i := 1; i < MaxEras; i++ {
+			l.Eras = append(l.Eras, Era{time.Date(2026, 1, i, 0, 0, 0, 0, time.UTC), MaxShards})
+		}
+	}
+	if a.mode != modeReading {
+		return
+	}
+	if !a.Has("eras") {
+		a.Fail("eras", "is missing")
+	}
+	l.Eras = make(Layout, len(eras))
+	for i, text := range eras {
+		from, shards, later := strings.Cut(text, " ")
+		if !later {
+			from, shards = "", text
+		}
+		var err error
+		if l.Eras[i].Shards, err = strconv.Atoi(shards); err == nil && later {
+			l.Eras[i].From, err = time.Parse(timestampLayout, from)
+		}
+		if err != nil {
+			a.Fail("eras", fmt.Sprintf("contains %q instead of a time and a number of shards", text))
+			return
+		}
+	}
+	if err := l.Eras.Check(); err != nil {
+		a.Fail("eras", fmt.Sprintf("is no valid layout: %v", err))
+	}
+}
+
+// LayoutRecord returns the layout record.
+func LayoutRecord(l StoredLayout) Record {
+	return (&KeyBuilder{}).record(&EntityLayout, encode(layoutAttributes, l))
+}
+
+// DecodeLayout decodes the layout record.
+//
+// Errors: ErrCorrupt.
+func DecodeLayout(r Reader) (*StoredLayout, error) {
+	a, l := attributeVisitor{Reader: r}, &StoredLayout{}
+	layoutAttributes(&a, l)
+	return l, a.Err()
+}
+
+// MaxShards is the maximum number of shards of a table, and MaxEras is the maximum number of eras.
+const (
+	MaxShards = 64
+	MaxEras   = 100
+)
+
+// OneEra returns a layout in which the number of shards has never changed. 0 shards mean 1 shard.
+func OneEra(shards int) Layout { return Layout{{Shards: max(1, shards)}} }
+
+// Check returns an error if l is no valid layout.
+func (l Layout) Check() error {
+	if len(l) > MaxEras {
+		return fmt.Errorf("it has %d eras, but may have at most %d", len(l), MaxEras)
+	}
+	for i, e := range l {
+		if e.Shards < 1 || e.Shards > MaxShards {
+			return fmt.Errorf("era %d has %d shards, but may have from 1 to %d", i+1, e.Shards, MaxShards)
+		}
+		if i == 0 && !e.From.IsZero() || i > 0 && !e.From.After(l[i-1].From) {
+			return fmt.Errorf("era %d begins at %s, and not after the era before it", i+1, Timestamp(e.From))
+		}
+	}
+	return nil
+}
+
+// String describes the layout, such as "1 shard, 16 shards from 2026-11-28T12:00:00Z".
+func (l Layout) String() string {
+	var parts []string
+	for _, era := range l {
+		text := fmt.Sprintf("%d shards", era.Shards)
+		if era.Shards == 1 {
+			text = "1 shard"
+		}
+		if !era.From.IsZero() {
+			text += " from " + era.From.Format(time.RFC3339)
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// ShardsAt returns the number of shards for records that are created at a time.
+func (l Layout) ShardsAt(at time.Time) int {
+	for _, era := range slices.Backward(l) {
+		if !era.From.After(at) {
+			return era.Shards
+		}
+	}
+	return 1
+}
+
+// ShardSuffix returns the end of a shard's index partition key, such as #3. If the table has only
+// one shard, the suffix is empty, because the keys written by other software have no suffix either.
+func ShardSuffix(shard, shards int) string {
+	if shards <= 1 {
+		return ""
+	}
+	return "#" + strconv.Itoa(shard)
+}
+
+// ShardOf returns the shard number of an ID. Stored keys contain the shard number, so its
+// calculation must never change.
+func ShardOf(id string, shards int) int {
+	if shards <= 1 {
+		return 0
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(id))
+	return int(h.Sum32() % uint32(shards))
+}
+
+// first returns the number of shards of the first era.
+func (l Layout) first() int {
+	if len(l) == 0 {
+		return 1
+	}
+	return l[0].Shards
+}
+
+// shardsAt returns the number of shards for a record of the entity e with the given index sort key.
+// Stored keys depend on the result, so it must not change when an era is appended.
+func (l Layout) shardsAt(e *Entity, indexSK string) int {
+	for _, era := range slices.Backward(l) {
+		if era.From.IsZero() {
+			break
+		}
+		if start, ok := e.startOf(era); ok && indexSK >= e.IndexSK.Prefix()+start {
+			if !e.hasTime(strings.TrimPrefix(indexSK, e.IndexSK.Prefix())) {
+				break
+			}
+			return era.Shards
+		}
+	}
+	return l.first()
+}
+
+// startOf returns the first position of an era in a list of the entity e. It returns false if the
+// list is not sorted by the time when a record was created. Such lists stay in the first era.
+func (e *Entity) startOf(era Era) (string, bool) {
+	switch e.IndexSK.Placeholders()[0] {
+	case "orderId":
+		return commerce.MinULIDAt(era.From)
+	case "createdAt":
+		return Timestamp(era.From), true
+	}
+	return "", false
+}
+
+// hasTime reports whether a position in a list of the entity e begins with a time in the form that
+// Ordergraph writes. Other software can use other IDs for orders.
+func (e *Entity) hasTime(position string) bool {
+	if e.IndexSK.Placeholders()[0] == "orderId" {
+		_, ok := commerce.OrderID(position).Time()
+		return ok && position == strings.ToUpper(position)
+	}
+	text, _, _ := strings.Cut(position, "#")
+	at, err := time.Parse(time.RFC3339, text)
+	return err == nil && Timestamp(at) == text
+}
+
+// Segment is a range of positions in a sharded list, with the partition keys that can contain these
+// positions.
+type Segment struct {
+	Range      Range
+	Partitions []string
+}
+
+// Segments returns the segments of a list, in ascending order. keys are the list's index partition
+// keys without a shard number.
+//
+// The partitions of the first era are in all segments: records without a time are sorted anywhere.
+func (l Layout) Segments(p *AccessPattern, keys ...string) []Segment {
+	segments := []Segment{{Partitions: appendShards(nil, keys, l.first())}}
+	if len(l) < 2 {
+		return segments
+	}
+	for _, era := range l[1:] {
+		start, ok := p.Entities()[0].startOf(era)
+		if !ok {
+			break
+		}
+		segments[len(segments)-1].Range.To = start
+		all := appendShards(slices.Clone(segments[0].Partitions), keys, era.Shards)
+		slices.Sort(all)
+		segments = append(segments, Segment{Range{From: start}, slices.Compact(all)})
+	}
+	return segments
+}
+
+// Partitions returns the partition keys of a list in all eras.
+func (l Layout) Partitions(p *AccessPattern, key string) (all []string) {
+	for _, s := range l.Segments(p, key) {
+		all = append(all, s.Partitions...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// appendShards appends the partition keys of all shards of a list.
+func appendShards(to, keys []string, shards int) []string {
+	for _, key := range keys {
+		for shard := range shards {
+			to = append(to, key+ShardSuffix(shard, shards))
+		}
+	}
+	return to
+}

@@ -1,0 +1,105 @@
+package model_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/model"
+)
+
+// drawLayout draws a layout whose eras begin near start.
+func drawLayout(rt *rapid.T, start time.Time) model.Layout {
+	l := model.OneEra(rapid.IntRange(1, 5).Draw(rt, "shards"))
+	from := start
+	for range rapid.IntRange(0, 4).Draw(rt, "eras") {
+		from = from.Add(time.Duration(rapid.IntRange(1, 5).Draw(rt, "milliseconds")) * time.Millisecond)
+		l = append(l, model.Era{From: from, Shards: rapid.IntRange(1, 5).Draw(rt, "shards")})
+	}
+	return l
+}
+
+// A new era moves no record that was created before it. A list reads each record from one of the
+// partitions of the segment that contains the record's position.
+func TestErasKeepTheKeysOfRecords(t *testing.T) {
+	start := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
+	rapid.Check(t, func(rt *rapid.T) {
+		layout := drawLayout(rt, start)
+		if err := layout.Check(); err != nil {
+			rt.Fatal(err)
+		}
+		at := start.Add(time.Duration(rapid.IntRange(-5, 30).Draw(rt, "created")) * time.Millisecond)
+		id, _ := commerce.MinULIDAt(at)
+		id = id[:len(id)-1] + rapid.StringOfN(rapid.SampledFrom([]rune("0123456789ABCDEFGHJKMNPQRSTVWXYZ")), 1, 1, -1).Draw(rt, "random")
+		id = rapid.SampledFrom([]string{id, strings.ToLower(id), "1001", "order-7", "8" + id[1:]}).Draw(rt, "id")
+		order := commerce.Order{ID: commerce.OrderID(id), CustomerID: "c", Status: commerce.Pending, Total: commerce.Money{Currency: "USD"}, PlacedAt: at, UpdatedAt: at}
+		customer := commerce.Customer{ID: "c", Name: "C", Email: "c@example.com", CreatedAt: at}
+		keys := func(l model.Layout) []model.Keys {
+			b := &model.KeyBuilder{Layout: l}
+			records := append(model.EncodeWithEdges(b, &customer), model.EncodeWithEdges(b, &order)[0])
+			var keys []model.Keys
+			for _, r := range records {
+				keys = append(keys, model.Keys{IndexPK: model.TextOf(r, model.AttrIndexPK), IndexSK: model.TextOf(r, model.AttrIndexSK)})
+			}
+			return keys
+		}
+		now := keys(layout)
+		for eras := 1; eras < len(layout); eras++ {
+			if at.Before(layout[eras].From) && !slices.Equal(keys(layout[:eras]), now) {
+				rt.Errorf("with %d eras, the keys are %v, and with all eras %v", eras, keys(layout[:eras]), now)
+			}
+		}
+		for _, list := range []struct {
+			pattern       *model.AccessPattern
+			key, position string
+			found         model.Keys
+		}{
+			{&model.Orders.AccessPattern, "STATUS#pending", id, now[len(now)-1]},
+			{&model.Customers.AccessPattern, "CUSTOMER", model.Timestamp(at) + "#c", now[0]},
+		} {
+			var in []model.Segment
+			segments := layout.Segments(list.pattern, list.key)
+			for i, s := range segments {
+				if i > 0 && s.Range.From != segments[i-1].Range.To {
+					rt.Errorf("segment %d begins at %q, and the one before it ends at %q", i, s.Range.From, segments[i-1].Range.To)
+				}
+				if list.position >= s.Range.From && (s.Range.To == "" || list.position < s.Range.To) {
+					in = append(in, s)
+				}
+			}
+			if len(in) != 1 || !slices.Contains(in[0].Partitions, list.found.IndexPK) {
+				rt.Errorf("%s is stored in %s, and the list reads this position from %v", list.position, list.found.IndexPK, in)
+			}
+			if !slices.Contains(layout.Partitions(list.pattern, list.key), list.found.IndexPK) {
+				rt.Errorf("%s is in none of the list's partitions", list.found.IndexPK)
+			}
+		}
+		stored, err := model.DecodeLayout(model.Reader{Record: model.LayoutRecord(model.StoredLayout{Eras: layout, Version: 3})})
+		if err != nil || !slices.Equal(stored.Eras, layout) || stored.Version != 3 {
+			rt.Errorf("stored %v, read %v: %v", layout, stored, err)
+		}
+	})
+}
+
+func TestMalformedLayouts(t *testing.T) {
+	for text, want := range map[string]string{
+		"0":                              "0 shards",
+		"65":                             "65 shards",
+		"many":                           `"many" instead of`,
+		"1,2":                            "not after",
+		"1,yesterday 2":                  `"yesterday 2" instead of`,
+		"2026-11-28T12:00:00.000Z 2":     "era 1 begins at",
+		"1,2026-11-28T12:00:00.000Z 100": "100 shards",
+		"1,2026-11-28T12:00:00.000Z 2,2026-11-28T12:00:00.000Z 3": "era 3 begins at",
+	} {
+		record := model.LayoutRecord(model.StoredLayout{})
+		record["eras"] = model.TextListValue(slices.DeleteFunc(strings.Split(text, ","), func(s string) bool { return s == "" }))
+		if _, err := model.DecodeLayout(model.Reader{Record: record}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the eras %q have the error %v, want %q", text, err, want)
+		}
+	}
+}

@@ -1,0 +1,187 @@
+package table
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/ordergraph/ordergraph/dynamo/model"
+)
+
+// A server reads the table's layout again if its copy is older than layoutRefresh. If the copy is
+// older than layoutLease, the server reads it before each list and each write, or rejects them.
+//
+// A new era begins layoutDelay after it was written. This is longer than layoutLease, the reads of one
+// attempt of a mutation, and twice MaxClockDifference together. So no server can meet an order of an
+// era that it does not know.
+const (
+	layoutRefresh = 5 * time.Second
+	layoutLease   = 15 * time.Second
+	layoutDelay   = time.Minute
+	// layoutTimeout limits a read of the layout that no request waits for.
+	layoutTimeout = 5 * time.Second
+)
+
+// ErrLayoutUnknown means that a list or write was rejected, because the server could not read the
+// table's layout for some time. It wraps ErrUnavailable.
+var ErrLayoutUnknown = fmt.Errorf("%w: the server could not read the layout of the table for %s, so it could miss a new number of shards", ErrUnavailable, layoutLease)
+
+// layoutFollower reads the layout of a table when it is old.
+type layoutFollower struct {
+	db    *dynamodb.Client
+	table string
+	now   func() time.Time
+	// current contains the layout of the last read. configured is the layout if the table stores none.
+	current    *model.CurrentLayout
+	configured model.Layout
+	// readAt is the time of the last successful read, or nil if the layout is not followed.
+	readAt atomic.Pointer[time.Time]
+	// mu protects isStored, which is true after the layout was found in the table, and it serializes the
+	// reads.
+	mu       sync.Mutex
+	isStored bool
+}
+
+// FollowLayout reads the layout that the table stores, and lets the Table follow its changes. If the
+// table stores no layout, the Table uses the configured number of shards.
+func (t *Table) FollowLayout(ctx context.Context) error { return t.layout.read(ctx) }
+
+// CheckLayout returns an error that wraps ErrLayoutUnknown if the layout is too old and cannot be read.
+// Call it before you build keys or read lists.
+func (t *Table) CheckLayout(ctx context.Context) error { return t.layout.check(ctx) }
+
+func (f *layoutFollower) check(ctx context.Context) error {
+	age := f.age()
+	if age < layoutRefresh {
+		return nil
+	}
+	if age < layoutLease {
+		if f.mu.TryLock() {
+			go func() {
+				defer f.mu.Unlock()
+				ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), layoutTimeout)
+				defer cancel()
+				_ = f.readLocked(ctx) // check reports the error when the layout is too old
+			}()
+		}
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.age() < layoutLease {
+		return nil // another request has read the layout in the meantime
+	}
+	if err := f.readLocked(ctx); err != nil {
+		return fmt.Errorf("%w: %w", ErrLayoutUnknown, err)
+	}
+	return nil
+}
+
+// age returns the time since the last read. If the layout is not followed, it returns 0.
+func (f *layoutFollower) age() time.Duration {
+	at := f.readAt.Load()
+	if at == nil {
+		return 0
+	}
+	now := f.now()
+	// The monotonic clock stands still while a machine sleeps, and the wall clock can be set back.
+	return max(now.Sub(*at), now.Round(0).Sub(at.Round(0)))
+}
+
+func (f *layoutFollower) read(ctx context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.readLocked(ctx)
+}
+
+func (f *layoutFollower) readLocked(ctx context.Context) error {
+	at := f.now()
+	stored, err := f.stored(ctx)
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(stored.Eras) > 0:
+		f.isStored = true
+	case f.isStored:
+		return fmt.Errorf("%w: its layout record %s was deleted", ErrTableMismatch, model.EntityLayout.PK)
+	default:
+		stored.Eras = f.configured
+	}
+	f.current.Set(stored.Eras)
+	f.readAt.Store(&at)
+	return nil
+}
+
+// stored reads the layout that the table stores. If it stores none, Eras is empty.
+func (f *layoutFollower) stored(ctx context.Context) (model.StoredLayout, error) {
+	key := model.Keys{PK: string(model.EntityLayout.PK), SK: string(model.EntityLayout.SK)}
+	out, err := f.db.GetItem(ctx, &dynamodb.GetItemInput{TableName: &f.table, Key: key.Attributes(), ConsistentRead: aws.Bool(true)})
+	if err != nil {
+		return model.StoredLayout{}, WrapError("GetItem", "of the layout", err)
+	}
+	if out.Item == nil {
+		return model.StoredLayout{}, nil
+	}
+	stored, err := model.DecodeLayout(model.Reader{Record: out.Item})
+	if err != nil {
+		return model.StoredLayout{}, fmt.Errorf("%w: the layout record %s %s: %w", ErrTableMismatch, key.PK, key.SK, err)
+	}
+	return *stored, nil
+}
+
+// ErrLayoutChanged means that another command has changed the layout at the same time.
+var ErrLayoutChanged = errors.New("another command has changed the layout at the same time: try again")
+
+// SetShards appends an era with the given number of shards, and returns the time when it begins. If
+// the last era already has this number of shards, it returns the beginning of that era. In any case,
+// the table then stores its layout.
+//
+// Errors: ErrLayoutChanged, errors from WrapError, and an error for an invalid number of shards.
+func (t *Table) SetShards(ctx context.Context, shards int) (time.Time, error) {
+	stored, err := t.layout.stored(ctx)
+	if err != nil {
+		return time.Time{}, err
+	}
+	when := CompareAttribute(model.AttrVersion, "=", model.Num(stored.Version))
+	if len(stored.Eras) == 0 {
+		stored.Eras, when = t.layout.configured, RecordNotExists
+	}
+	last := stored.Eras[len(stored.Eras)-1]
+	switch {
+	case last.Shards != shards:
+		last = model.Era{From: t.Now().Add(layoutDelay).UTC().Truncate(time.Millisecond), Shards: shards}
+		stored.Eras = append(stored.Eras[:len(stored.Eras):len(stored.Eras)], last)
+	case stored.Version > 0:
+		return last.From, nil
+	}
+	if err := stored.Eras.Check(); err != nil {
+		return time.Time{}, fmt.Errorf("the layout would be invalid: %w", err)
+	}
+	stored.Version++
+	return last.From, t.putLayout(ctx, stored, when)
+}
+
+func (t *Table) putLayout(ctx context.Context, l model.StoredLayout, when Condition) error {
+	var e Expression
+	record := model.LayoutRecord(l)
+	update, condition := e.UpdateRecord(nil, record), when(&e)
+	_, err := t.Client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName: &t.Name, Key: model.KeyOf(record).Attributes(), UpdateExpression: &update, ConditionExpression: &condition,
+		ExpressionAttributeNames: e.Names, ExpressionAttributeValues: e.Values,
+	})
+	if _, failed := errors.AsType[*types.ConditionalCheckFailedException](err); failed {
+		return ErrLayoutChanged
+	}
+	if err != nil {
+		return WrapError("UpdateItem", "of the layout", err)
+	}
+	return t.FollowLayout(ctx)
+}
