@@ -40,6 +40,7 @@ func unverifiedChanges() map[string][]string {
 		},
 		"loaded orders are not in these counts":                           {"lastEvent.openOrders", "lastEvent.reservedUnits"},
 		"no other record contains the layout":                             {"layout lost"},
+		"such a key belongs to no entity":                                 {"layout of nobody"},
 		"a deleted customer may have no orders":                           {"deletedCustomer lost"},
 		"orders that nobody has counted or added up are no inconsistency": {"customer.spendingComplete", "repOrders lost", "repOrders.complete"},
 		"it is needed for a day, and DynamoDB deletes it later": {
