@@ -146,7 +146,7 @@ func (m *concurrentMutation) before(request int) {
 func TestRepairedNumbersEqualDerivedNumbers(t *testing.T) {
 	checks := flag.Lookup("rapid.checks").Value
 	defer func(before string) { _ = checks.Set(before) }(checks.String())
-	_ = checks.Set(strconv.Itoa(longtest.Size(40, 400)))
+	_ = checks.Set(strconv.Itoa(longtest.Size(15, 60)))
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		rapid.Check(t, func(rt *rapid.T) {
 			opts := dynamo.Options{Shards: rapid.IntRange(1, 2).Draw(rt, "shards")}
