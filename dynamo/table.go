@@ -256,7 +256,11 @@ func (s *Store) keysOfOtherShards(ctx context.Context) ([]string, error) {
 	var otherKeys []string
 	add := func(p *model.AccessPattern, base string) {
 		known := layout.Partitions(p, base)
-		for _, key := range []string{base, base + model.ShardSuffix(0, model.MaxShards), base + model.ShardSuffix(len(known), model.MaxShards)} {
+		numbered := len(known)
+		if slices.Contains(known, base) {
+			numbered--
+		}
+		for _, key := range []string{base, base + model.ShardSuffix(numbered, model.MaxShards)} {
 			if !slices.Contains(known, key) {
 				otherKeys = append(otherKeys, key)
 			}

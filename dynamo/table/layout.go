@@ -111,7 +111,7 @@ func (f *layoutFollower) readLocked(ctx context.Context) error {
 	case len(stored.Eras) > 0:
 		f.isStored = true
 	case f.isStored:
-		return fmt.Errorf("%w: its layout record %s was deleted", ErrTableMismatch, model.EntityLayout.PK)
+		return fmt.Errorf("the table's record %s, which contains its number of shards, was deleted: restore it from a backup", model.EntityLayout.PK)
 	default:
 		stored.Eras = f.configured
 	}
@@ -132,7 +132,7 @@ func (f *layoutFollower) stored(ctx context.Context) (model.StoredLayout, error)
 	}
 	stored, err := model.DecodeLayout(model.Reader{Record: out.Item})
 	if err != nil {
-		return model.StoredLayout{}, fmt.Errorf("%w: the layout record %s %s: %w", ErrTableMismatch, key.PK, key.SK, err)
+		return model.StoredLayout{}, fmt.Errorf("the number of shards cannot be read: %w: restore this record from a backup", err)
 	}
 	return *stored, nil
 }
