@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Dataset holds a complete order book in memory, such as the sample data. The fields are lists of values
-// that loading encodes as records.
+// Dataset holds a complete order book in memory, such as the sample data. The fields are lists of
+// values that loading encodes as records.
 type Dataset struct {
 	Employees  []Employee
 	Warehouses []Warehouse

@@ -45,8 +45,8 @@ type Options struct {
 	MaxCandidates int
 	// OnInconsistency receives each inconsistency.
 	//
-	// CheckRecords calls OnInconsistency, OnUnverified and OnProgress one at a time, never concurrently. Each
-	// of these functions may be nil.
+	// CheckRecords calls OnInconsistency, OnUnverified and OnProgress one at a time, never
+	// concurrently. Each of these functions may be nil.
 	OnInconsistency func(Inconsistency)
 	// OnUnverified receives each record that could not be verified.
 	OnUnverified func(UnverifiedRecord)
