@@ -3,6 +3,8 @@ package commerce
 import (
 	"fmt"
 	"strings"
+
+	"github.com/oklog/ulid/v2"
 )
 
 // Dataset holds a complete order book in memory, such as the sample data. The fields are lists of
@@ -31,9 +33,21 @@ type OrderWithItems struct {
 //
 // If the dataset is inconsistent, it returns an error that wraps an InvalidError.
 func (b *Dataset) CompleteOrders() error {
-	if err := b.validate(); err != nil {
+	err := b.validate()
+	if err != nil {
 		return err
 	}
+	b.CompleteEachOrder(func(i int, problem error) {
+		if err == nil {
+			err = fmt.Errorf("order %s: %w", b.Orders[i].ID, problem)
+		}
+	})
+	return err
+}
+
+// CompleteEachOrder is like CompleteOrders, but checks only orders. It calls reject with the index of
+// each inconsistent order and an error that wraps an InvalidError.
+func (b *Dataset) CompleteEachOrder(reject func(i int, problem error)) {
 	products := map[SKU]bool{}
 	for _, p := range b.Products {
 		products[p.SKU] = true
@@ -44,10 +58,9 @@ func (b *Dataset) CompleteOrders() error {
 	}
 	for i := range b.Orders {
 		if err := b.Orders[i].complete(customers, products); err != nil {
-			return fmt.Errorf("order %s: %w", b.Orders[i].ID, err)
+			reject(i, err)
 		}
 	}
-	return nil
 }
 
 // validate returns an error for a duplicate ID or email address, a reference to a missing record,
@@ -86,6 +99,7 @@ func (b *Dataset) validate() error {
 		notNegative("price of product "+string(p.SKU), p.UnitPrice.Amount.IsNeg())
 	}
 	for _, l := range b.Levels {
+		once("inventory of product "+string(l.SKU)+" in warehouse", string(l.WarehouseID))
 		name := fmt.Sprintf("inventory of product %s in warehouse %s", l.SKU, l.WarehouseID)
 		refer(name, "product", string(l.SKU))
 		refer(name, "warehouse", string(l.WarehouseID))
@@ -150,4 +164,11 @@ func (o *OrderWithItems) complete(customers map[CustomerID]*Customer, products m
 		}
 	}
 	return nil
+}
+
+// ImportedEvent returns the event of an imported order. Its ID depends only on the order's ID, so
+// importing the order again does not create a second event.
+func ImportedEvent(o Order, note string) Event {
+	id, _ := ulid.ParseStrict(string(o.ID))
+	return Event{ID: EventID(withHash(id, "imported "+string(o.ID))), OrderID: o.ID, Type: EventImported, To: o.Status, At: o.PlacedAt, Actor: "import", Note: note}
 }

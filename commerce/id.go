@@ -1,6 +1,7 @@
 package commerce
 
 import (
+	"crypto/sha256"
 	"slices"
 	"strings"
 	"time"
@@ -70,6 +71,25 @@ func ParseOrderID(s string) (OrderID, error) {
 		return "", NewInvalidError("is not a ULID: a ULID consists of 0-9 and A-Z without I L O U, and begins with 0 to 7")
 	}
 	return OrderID(id.String()), nil
+}
+
+// OrderIDFrom returns an order ID with the given time. The rest of the ID is a hash of text, such as
+// the ID that other software uses for the order.
+//
+// OrderIDFrom returns an InvalidError if a ULID cannot represent the time.
+func OrderIDFrom(placedAt time.Time, text string) (OrderID, error) {
+	var id ulid.ULID
+	if err := id.SetTime(ulid.Timestamp(placedAt)); err != nil || placedAt.Unix() < 0 {
+		return "", NewInvalidError("was placed at %s: use a time after 1970", placedAt)
+	}
+	return OrderID(withHash(id, text)), nil
+}
+
+// withHash returns a ULID with the same time as id. The rest of the ULID is a hash of text.
+func withHash(id ulid.ULID, text string) string {
+	hash := sha256.Sum256([]byte(text))
+	copy(id[6:], hash[:])
+	return id.String()
 }
 
 // Time returns the time in UTC when the order was placed. It returns false if the ID is not a ULID.

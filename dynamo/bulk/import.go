@@ -117,7 +117,7 @@ func (e *LineError) Unwrap() error { return e.Err }
 func (t Transfers) Import(ctx context.Context, r io.Reader, opts ImportOptions) (ImportResult, error) {
 	resumed := opts.From.HadRecords != nil
 	if !resumed {
-		hadRecords, err := t.hasRecords(ctx)
+		hadRecords, err := t.HasRecords(ctx)
 		if err != nil {
 			return opts.From, err
 		}

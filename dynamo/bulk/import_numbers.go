@@ -25,9 +25,11 @@ type countInvalidator struct {
 	done map[model.Keys]bool
 }
 
-// hasRecords reports whether the table has any records. It ignores the layout and the records with
+// HasRecords reports whether the table has any records. It ignores the layout and the records with
 // order counts by status, because a table without orders can contain them.
-func (t Transfers) hasRecords(ctx context.Context) (bool, error) {
+//
+// Errors are wrapped by table.WrapError.
+func (t Transfers) HasRecords(ctx context.Context) (bool, error) {
 	out, err := t.table.Client.Scan(ctx, &dynamodb.ScanInput{
 		TableName: &t.table.Name, Limit: aws.Int32(model.OrderCountParts + 2), ConsistentRead: aws.Bool(true),
 	}, t.table.BulkOptions)

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -171,10 +172,10 @@ func KeyProblem(k Keys) string {
 		if e = EntityOf(Keys{PK: strings.ToUpper(k.PK), SK: strings.ToUpper(k.SK)}); e == nil {
 			return ""
 		}
-		return fmt.Sprintf("the key is in the wrong case, so Ordergraph does not find the record; the right key is %s %s, in ElectroDB with casing: \"none\"", e.PK, e.SK)
+		return fmt.Sprintf("the key is in the wrong case, so Ordergraph does not find the record; the right key is %s %s, in ElectroDB with casing: \"none\"; `ordergraph import -from` converts an export", e.PK, e.SK)
 	}
 	if problem := orderIDProblem(e.KeyValues(k)["orderId"]); problem != "" && e.BaseEntity() == &EntityOrder {
-		return "the order's ID " + problem + "; write the order again with a ULID as its ID"
+		return "the order's ID " + problem + "; write the order again with a ULID as its ID, or convert an export with `ordergraph import -from`"
 	}
 	return ""
 }
@@ -203,4 +204,20 @@ func IsIndexKey(name string) bool { return name == AttrIndexPK || name == AttrIn
 // the primary key does not.
 func IsInIndexKey(e *Entity, name string) bool {
 	return slices.Contains(e.IndexAttributes(), name)
+}
+
+// DecodeValid decodes a record of other software as the value of an entity. Unlike other decoding
+// functions, it rejects each value that Ordergraph cannot read or would not write. The record may
+// have other keys than the entity.
+//
+// Errors: ErrCorrupt.
+func (codec *Codec) DecodeValid(e *Entity, rec Record) (any, error) {
+	var first error
+	report := func(attribute, problem string) {
+		if first == nil {
+			first = fmt.Errorf("%w: record %s: attribute %q %s", ErrCorrupt, rec.KeyText(), attribute, problem)
+		}
+	}
+	v, err := codec.decode(e, Reader{Record: rec, onUnreadable: report, onInvalid: report})
+	return v, cmp.Or(first, err)
 }

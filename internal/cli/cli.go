@@ -256,7 +256,7 @@ func describeError(err error, getenv func(string) string) string {
 	case errors.Is(err, table.ErrNoTable):
 		return fmt.Sprintf("table %s does not exist: create it with %#q, or set ORDERGRAPH_TABLE to another table", name, create)
 	case errors.Is(err, table.ErrTableMismatch):
-		return fmt.Sprintf("table %s: %v; set ORDERGRAPH_TABLE to another name, and create that table with `ordergraph table create`", name, err)
+		return fmt.Sprintf("table %s: %v; set ORDERGRAPH_TABLE to another name, create that table with `ordergraph table create`, and convert an export of %s with `ordergraph import -from`", name, err, name)
 	case errors.Is(err, table.ErrStreamViewType):
 		return fmt.Sprintf("table %s: %v: turn the stream off (aws dynamodb update-table --table-name %s --stream-specification StreamEnabled=false) and run `ordergraph table create` again; other software that reads the stream must then switch to the new stream", name, err, name)
 	case errors.Is(err, table.ErrAccessDenied):

@@ -36,6 +36,7 @@ func commands() []command {
 		{"seed", seed, "seed -generate [-customers N] [-orders N] [-items N] [-products N] [-statuses LIST] [-seed N] [-from N]", "generate a dataset of any size, and load it"},
 		{"export", exportTable, "export [-segments N] [-overwrite] FILE", "write all records to FILE (- for standard output), one line of JSON each"},
 		{"import", importTable, "import [-overwrite] [-dry-run] [-skip-unreadable] FILE", "write the records of FILE (- for standard input) to the table"},
+		{"import", importTable, "import -from MAPPING [-overwrite] [-dry-run] FILE", "convert an export of another table, with other keys and attribute names,\nand write its records; MAPPING is a JSON file that describes them"},
 		{"backup", backupCommand, "backup [-overwrite] FILE", "copy the file of the embedded store to FILE, also while the server runs"},
 		{"upgrade-data", upgradeDataCommand, "upgrade-data", "upgrade the file of the embedded store to the format of this version"},
 		{"check", checkCommand, "check [-repair [-restore]] [-json]", "find records that contradict each other; -repair repairs them; the exit status is\n0 if all are consistent, 1 if inconsistencies remain, 3 if the check is incomplete"},

@@ -129,6 +129,11 @@ func TestPolicies(t *testing.T) {
 			}
 			run(t, "seed "+dataset, variables...).checkSucceeded(t)
 		}
+		other := filepath.Join(dir, "other.jsonl")
+		if err := os.WriteFile(other, []byte(exportLine(t, genericRecords()[0])), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		run(t, "import -overwrite -from "+genericMapping+" "+other, variables...).checkSucceeded(t)
 	})
 	checkPolicy(t, "iam-policy-transfer.json", func() {
 		file := filepath.Join(dir, "shop.jsonl")

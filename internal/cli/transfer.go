@@ -61,13 +61,18 @@ func exportTable(ctx context.Context, args []string, env Environment) error {
 }
 
 func importTable(ctx context.Context, args []string, env Environment) error {
-	opts := transfer.ImportOptions{}
+	opts, from := transfer.ImportOptions{}, ""
 	file, err := fileArgument("import", args, func(set *flag.FlagSet) {
 		defineStoreFlags(set, &env)
 		set.BoolVar(&opts.Overwrite, "overwrite", false, "replace existing records that differ (default: keep them)")
 		set.BoolVar(&opts.DryRun, "dry-run", false, "print what an import would do, but write nothing")
 		set.BoolVar(&opts.SkipUnreadable, "skip-unreadable", false, "skip lines that cannot be imported (default: the first such line stops the import)")
+		set.StringVar(&from, "from", "", "FILE is an export of another table, whose keys and attributes the mapping in this file describes")
 	})
+	if err != nil {
+		return err
+	}
+	mapping, err := readMapping(from, opts)
 	if err != nil {
 		return err
 	}
@@ -88,6 +93,9 @@ func importTable(ctx context.Context, args []string, env Environment) error {
 			return newInterrupted("import", "0 lines", false, err)
 		}
 		return withTableName(cfg, err)
+	}
+	if mapping != nil {
+		return convertAndLoad(ctx, store, cfg, file, mapping, opts, env)
 	}
 	progress := newProgressLine(env.Stderr, time.Now)
 	opts.Progress = func(done bulk.ImportResult, total int64) {

@@ -4,7 +4,6 @@ package sampledata
 
 import (
 	"bytes"
-	"crypto/sha256"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -12,8 +11,6 @@ import (
 	"maps"
 	"slices"
 	"time"
-
-	"github.com/oklog/ulid/v2"
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/derive"
@@ -193,19 +190,7 @@ func (f file) addOrders(p *validator, b *commerce.Dataset) {
 				UnitPrice: p.money(location, item.UnitPrice, currency),
 			})
 		}
-		order.Events = []commerce.Event{{
-			ID: importEventID(orderID), OrderID: orderID, Type: commerce.EventImported, To: status,
-			At: o.PlacedAt, Actor: "import",
-		}}
+		order.Events = []commerce.Event{commerce.ImportedEvent(order.Order, "")}
 		b.Orders = append(b.Orders, order)
 	}
-}
-
-// importEventID returns the ID of an order's imported event. The ID depends only on the order's ID,
-// so loading a file twice does not create a second event.
-func importEventID(order commerce.OrderID) commerce.EventID {
-	event, _ := ulid.ParseStrict(string(order))
-	hash := sha256.Sum256([]byte("imported " + order))
-	copy(event[6:], hash[:])
-	return commerce.EventID(event.String())
 }

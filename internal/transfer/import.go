@@ -51,6 +51,24 @@ func Import(ctx context.Context, store *dynamo.Store, r io.Reader, opts ImportOp
 	return importWithoutProgress(ctx, store, &sniffer{Reader: r, name: "standard input"}, 0, opts)
 }
 
+// Convert reads an export of another table from a file. If name is empty, it reads standard input, the
+// parameter stdin. If the file contains a dataset, is compressed, or is an unfinished export, Convert
+// returns an error. It also returns the errors of dynamo.Store.Convert.
+func Convert(ctx context.Context, store *dynamo.Store, name string, stdin io.Reader, m *bulk.Mapping) (bulk.Conversion, error) {
+	if name == "" {
+		return store.Convert(ctx, &sniffer{Reader: stdin, name: "standard input"}, m)
+	}
+	if err := checkComplete(name); err != nil {
+		return bulk.Conversion{}, err
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return bulk.Conversion{}, err
+	}
+	defer f.Close()
+	return store.Convert(ctx, &sniffer{Reader: f, name: name}, m)
+}
+
 // importWithoutProgress imports records without saving progress. size is the size of the input in
 // bytes, or 0 if it is unknown.
 func importWithoutProgress(ctx context.Context, store *dynamo.Store, r io.Reader, size int64, opts ImportOptions) (ImportResult, error) {
