@@ -163,12 +163,27 @@ func ParseEmail(s string) (string, error) {
 // It returns an InvalidError if s has no form of an email address, is longer than MaxEmail bytes,
 // or contains '#' or invisible characters.
 func EmailKey(s string) (string, error) {
+	key, err := EmailKeyPrefix(s)
+	if err != nil {
+		return "", err
+	}
+	local, domain, ok := strings.Cut(key, "@")
+	if !ok || local == "" || domain == "" || strings.Contains(domain, "@") {
+		return "", errNotEmail()
+	}
+	return key, nil
+}
+
+// EmailKeyPrefix returns the beginning of an email address in the form that EmailKey returns.
+//
+// It returns an InvalidError if s is empty, longer than MaxEmail bytes, or contains '#' or invisible
+// characters. No email address begins with such a text.
+func EmailKeyPrefix(s string) (string, error) {
 	text, err := ParseSearchText(s, MaxEmail)
 	if err != nil {
 		return "", err
 	}
-	local, domain, ok := strings.Cut(text, "@")
-	if !ok || local == "" || domain == "" || strings.Contains(domain, "@") || strings.ContainsFunc(text, isInvisible) {
+	if strings.ContainsFunc(text, isInvisible) {
 		return "", errNotEmail()
 	}
 	return norm.NFC.String(strings.ToLower(norm.NFC.String(text))), nil

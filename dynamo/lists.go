@@ -63,6 +63,16 @@ func NamePrefixRange(prefix string) Range {
 	return Range{From: part.From, To: part.To}
 }
 
+// EmailPrefixRange returns the range of the email addresses that begin with prefix. It ignores case.
+func EmailPrefixRange(prefix string) Range {
+	prefix, err := commerce.EmailKeyPrefix(prefix)
+	if err != nil {
+		return Range{Empty: true}
+	}
+	part := model.PrefixRange(prefix)
+	return Range{From: part.From, To: part.To}
+}
+
 // HireDateRange returns the range of the employees who were hired in a date range.
 func HireDateRange(r commerce.DateRange) Range { return Range{From: string(r.From), To: string(r.To)} }
 

@@ -5202,11 +5202,12 @@ func (x *execution) resolveQueryCustomerByEmail(f *operation.Field) (v *commerce
 }
 
 type queryCustomersArguments struct {
-	namePrefix *string
-	first      *int32
-	after      *string
-	last       *int32
-	before     *string
+	namePrefix  *string
+	emailPrefix *string
+	first       *int32
+	after       *string
+	last        *int32
+	before      *string
 }
 
 func readQueryCustomersArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
@@ -5215,11 +5216,12 @@ func readQueryCustomersArguments(ctx context.Context, generated any, args map[st
 		return nil, err
 	}
 	return &queryCustomersArguments{
-		namePrefix: read["namePrefix"].(*string),
-		first:      read["first"].(*int32),
-		after:      read["after"].(*string),
-		last:       read["last"].(*int32),
-		before:     read["before"].(*string),
+		namePrefix:  read["namePrefix"].(*string),
+		emailPrefix: read["emailPrefix"].(*string),
+		first:       read["first"].(*int32),
+		after:       read["after"].(*string),
+		last:        read["last"].(*int32),
+		before:      read["before"].(*string),
 	}, nil
 }
 
@@ -5228,7 +5230,7 @@ func (x *execution) resolveQueryCustomers(f *operation.Field) (v *paging.Connect
 	a := f.ArgumentsIn(x.operation.arguments).(*queryCustomersArguments)
 	x.currentField = f
 	x.pages++
-	v, err := x.queryResolvers.Customers(x.resolverCtx, a.namePrefix, a.first, a.after, a.last, a.before)
+	v, err := x.queryResolvers.Customers(x.resolverCtx, a.namePrefix, a.emailPrefix, a.first, a.after, a.last, a.before)
 	return v, x.recordError(f, err)
 }
 

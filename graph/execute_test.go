@@ -260,9 +260,9 @@ func (r faultyRoot) OrderEvent() OrderEventResolver {
 	return faultyEvent{r.Resolver.OrderEvent(), r.faults}
 }
 
-func (q faultyQuery) Customers(ctx context.Context, namePrefix *string, first *int32, after *string, last *int32, before *string) (*CustomerConnection, error) {
+func (q faultyQuery) Customers(ctx context.Context, namePrefix, emailPrefix *string, first *int32, after *string, last *int32, before *string) (*CustomerConnection, error) {
 	return withFaultPage(q.faults, "customers", nil, func() (*CustomerConnection, error) {
-		return q.QueryResolver.Customers(ctx, namePrefix, first, after, last, before)
+		return q.QueryResolver.Customers(ctx, namePrefix, emailPrefix, first, after, last, before)
 	})
 }
 

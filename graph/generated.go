@@ -397,7 +397,7 @@ type ComplexityRoot struct {
 		Categories          func(childComplexity int, first *int32, after *string, last *int32, before *string) int
 		Customer            func(childComplexity int, id string) int
 		CustomerByEmail     func(childComplexity int, email string) int
-		Customers           func(childComplexity int, namePrefix *string, first *int32, after *string, last *int32, before *string) int
+		Customers           func(childComplexity int, namePrefix *string, emailPrefix *string, first *int32, after *string, last *int32, before *string) int
 		Employee            func(childComplexity int, id string) int
 		Employees           func(childComplexity int, hired *commerce.DateRange, first *int32, after *string, last *int32, before *string) int
 		EmployeesByJobTitle func(childComplexity int, jobTitle string, first *int32, after *string, last *int32, before *string) int
@@ -631,7 +631,7 @@ type QueryResolver interface {
 	Viewer(ctx context.Context) (*access.Principal, error)
 	Customer(ctx context.Context, id string) (*commerce.Customer, error)
 	CustomerByEmail(ctx context.Context, email string) (*commerce.Customer, error)
-	Customers(ctx context.Context, namePrefix *string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Customer], error)
+	Customers(ctx context.Context, namePrefix *string, emailPrefix *string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Customer], error)
 	Order(ctx context.Context, id string) (*commerce.Order, error)
 	OrdersByID(ctx context.Context, ids []string) ([]*commerce.Order, error)
 	OrderItem(ctx context.Context, orderID string, productID string) (*commerce.LineItem, error)
@@ -2267,10 +2267,12 @@ type Query {
 
   """
   All customers, sorted by creation time, earliest first. If ` + "`" + `namePrefix` + "`" + ` is set, the list contains
-  only customers whose name begins with that text, sorted by name.
+  only customers whose name begins with that text, sorted by name. If ` + "`" + `emailPrefix` + "`" + ` is set, it contains
+  only customers whose email address begins with that text, sorted by address. Set at most one of these
+  arguments.
 
-  Cost: one DynamoDB Query per shard (access pattern AP9, or AP38 if ` + "`" + `namePrefix` + "`" + ` is set). Access:
-  staff, admins, services.
+  Cost: one DynamoDB Query per shard (access pattern AP9, AP38 if ` + "`" + `namePrefix` + "`" + ` is set, or AP41 if
+  ` + "`" + `emailPrefix` + "`" + ` is set). Access: staff, admins, services.
   """
   customers(
     """
@@ -2280,6 +2282,11 @@ type Query {
     empty, the server ignores this argument.
     """
     namePrefix: String
+    """
+    Returns only customers whose email address begins with this text. The search is not case-sensitive.
+    If the text is empty, the server ignores this argument.
+    """
+    emailPrefix: String
     """
     The maximum number of records to return, from 1 to 100. The page contains the first records of
     the list. If ` + "`" + `after` + "`" + ` is set, it contains the first records after that cursor. If neither ` + "`" + `first` + "`" + `
@@ -2305,6 +2312,7 @@ type Query {
   ): CustomerConnection! @access(permission: LIST_CUSTOMERS)
     @reads(pattern: "AP9")
     @reads(pattern: "AP38", with: ["namePrefix"])
+    @reads(pattern: "AP41", with: ["emailPrefix"])
 
   """
   The order with this ID, or null if no order has this ID.
@@ -4476,38 +4484,46 @@ func (ec *executionContext) field_Query_customers_args(ctx context.Context, rawA
 		return nil, err
 	}
 	args["namePrefix"] = arg0
-	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
-		func(ctx context.Context, v any) (*int32, error) {
-			return ec.unmarshalOInt2ᚖint32(ctx, v)
-		})
-	if err != nil {
-		return nil, err
-	}
-	args["first"] = arg1
-	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "emailPrefix",
 		func(ctx context.Context, v any) (*string, error) {
 			return ec.unmarshalOString2ᚖstring(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["after"] = arg2
-	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+	args["emailPrefix"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "first",
 		func(ctx context.Context, v any) (*int32, error) {
 			return ec.unmarshalOInt2ᚖint32(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["last"] = arg3
-	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+	args["first"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "after",
 		func(ctx context.Context, v any) (*string, error) {
 			return ec.unmarshalOString2ᚖstring(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["before"] = arg4
+	args["after"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg5
 	return args, nil
 }
 

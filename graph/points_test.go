@@ -144,6 +144,7 @@ func TestPointsPayForLongTexts(t *testing.T) {
 		`products(first: 1, after: $text) { nodes { sku } }`,
 		`product(sku: $id) { name }`,
 		`customers(first: 1, namePrefix: $text) { nodes { id } }`,
+		`customers(first: 1, emailPrefix: $text) { nodes { id } }`,
 		`customerByEmail(email: $text) { id }`,
 		`employeesByName(first: 1, name: $text) { nodes { id } }`,
 		`employeesByJobTitle(first: 1, jobTitle: $text) { nodes { id } }`,

@@ -582,10 +582,13 @@ func (a *queryCustomerByEmailArguments) key() (key string, ok bool) {
 // list adds the arguments to a request. Cursors are valid only for the same arguments,
 // except the arguments that choose the page.
 func (a *queryCustomersArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
-	namePrefix := q.Prefix(a.namePrefix)
+	namePrefix := q.NamePrefix(a.namePrefix)
+	emailPrefix := q.EmailPrefix("emailPrefix", a.emailPrefix)
 	switch {
 	case namePrefix:
 		q.Key.Pattern = &model.CustomersByName.AccessPattern
+	case emailPrefix:
+		q.Key.Pattern = &model.CustomersByEmail.AccessPattern
 	}
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
@@ -651,7 +654,7 @@ func (a *queryProductsBySkuArguments) keys() ([]commerce.SKU, error) {
 // except the arguments that choose the page.
 func (a *queryProductsArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
 	category := q.FilterOptionalPartition(a.category)
-	namePrefix := q.Prefix(a.namePrefix)
+	namePrefix := q.NamePrefix(a.namePrefix)
 	switch {
 	case category && namePrefix:
 		q.Key.Pattern = &model.CategoryByName.AccessPattern
@@ -739,9 +742,9 @@ func (r *queryResolver) CustomerByEmail(ctx context.Context, email string) (*com
 
 const fieldQueryCustomers = 4
 
-func (r *queryResolver) Customers(ctx context.Context, namePrefix *string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Customer], error) {
+func (r *queryResolver) Customers(ctx context.Context, namePrefix *string, emailPrefix *string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Customer], error) {
 	q := r.pageRequest("Query.customers")
-	(&queryCustomersArguments{namePrefix, first, after, last, before}).list(&q, currentField(ctx).PageInfo)
+	(&queryCustomersArguments{namePrefix, emailPrefix, first, after, last, before}).list(&q, currentField(ctx).PageInfo)
 	return connection(ctx, model.Customers, &q)
 }
 

@@ -215,12 +215,13 @@ func damages() []damage {
 		}},
 		{name: "customer with orders lost", found: "customer-missing 1", changes: true, do: func(r storetest.RawTable) { r.Delete("CUSTOMER#c2", own) }},
 		{name: "customer with an edge lost", found: "customer-missing 1", do: func(r storetest.RawTable) { r.Delete("CUSTOMER#c1", own) }},
-		{name: "customer with orders deleted", found: "customer-missing 1, orphan-claim 1, orphan-edge 1", deletes: true, changes: true, do: func(r storetest.RawTable) { r.Delete("CUSTOMER#c2", own) }},
+		{name: "customer with orders deleted", found: "customer-missing 1, orphan-claim 1, orphan-edge 2", deletes: true, changes: true, do: func(r storetest.RawTable) { r.Delete("CUSTOMER#c2", own) }},
 		{name: "customer and edges deleted", found: "customer-missing 1, orphan-claim 1", deletes: true, changes: true, do: func(r storetest.RawTable) {
 			r.Delete("CUSTOMER#c2", own)
 			r.Delete("CUSTOMER#c2", "NAME")
+			r.Delete("CUSTOMER#c2", "EMAIL")
 		}},
-		{name: "record of a deleted customer", found: "customer-deleted 1, orphan-edge 1", changes: true, do: func(r storetest.RawTable) {
+		{name: "record of a deleted customer", found: "customer-deleted 1, orphan-edge 2", changes: true, do: func(r storetest.RawTable) {
 			r.Put(deletedCustomer("c2"))
 			r.Delete("EMAIL#bob@example.com", own)
 		}},
@@ -228,7 +229,7 @@ func damages() []damage {
 			rec := deletedCustomer("c2")
 			rec["customerId"] = storetest.Str("c1")
 			r.Put(rec)
-			for _, sk := range []string{own, "NAME"} {
+			for _, sk := range []string{own, "NAME", "EMAIL"} {
 				r.Delete("CUSTOMER#c2", sk)
 			}
 		}},
@@ -239,11 +240,13 @@ func damages() []damage {
 		{name: "customer without a name or an edge", found: "unreadable 1", byHand: 1, changes: true, do: func(r storetest.RawTable) {
 			r.Set("CUSTOMER#c2", own, storetest.Item{"name": nil})
 			r.Delete("CUSTOMER#c2", "NAME")
+			r.Delete("CUSTOMER#c2", "EMAIL")
 		}},
 		{name: "customer without a name", found: "edge-differs 1", do: func(r storetest.RawTable) { r.Set("CUSTOMER#c2", own, storetest.Item{"name": nil}) }},
 		{name: "customer without an address", found: "unreadable 1", byHand: 1, changes: true, do: func(r storetest.RawTable) {
 			r.Set("CUSTOMER#c2", own, storetest.Item{"email": nil})
 			r.Delete("CUSTOMER#c2", "NAME")
+			r.Delete("CUSTOMER#c2", "EMAIL")
 		}},
 		{name: "customer with an invalid address", found: "unreadable 1", byHand: 1, changes: true, do: func(r storetest.RawTable) {
 			r.Set("CUSTOMER#c2", own, storetest.Item{"email": storetest.Str("bob")})
@@ -272,9 +275,10 @@ func damages() []damage {
 			r.Put(storetest.ItemKey("EMAIL#old@example.com", own))
 		}},
 		{name: "one address of two customers", found: "email-shared 1", byHand: 1, changes: true, do: func(r storetest.RawTable) {
-			for _, sk := range []string{own, "NAME"} {
+			for _, sk := range []string{own, "NAME", "EMAIL"} {
 				r.Set("CUSTOMER#c2", sk, storetest.Item{"email": storetest.Str("ANN@example.com")})
 			}
+			r.Set("CUSTOMER#c2", "EMAIL", storetest.Item{"gsi1sk": storetest.Str("ann@example.com#c2")})
 			r.Delete("EMAIL#bob@example.com", own)
 		}},
 		{name: "edge lost", found: "edge-missing 1", do: func(r storetest.RawTable) { r.Delete("CUSTOMER#c1", "REP") }},

@@ -204,7 +204,7 @@ func TestStandInKeepsTheAddressOfItsClaim(t *testing.T) {
 	t.Parallel()
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
-		for _, sk := range []string{"#METADATA", "REP", "NAME"} {
+		for _, sk := range []string{"#METADATA", "REP", "NAME", "EMAIL"} {
 			r.Delete("CUSTOMER#c1", sk)
 		}
 		_, summary := r.Check(check.Options{Repair: true, Restore: true})

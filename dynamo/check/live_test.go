@@ -98,9 +98,10 @@ func TestRepairDependsOnTheTrustedRecord(t *testing.T) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
 		r.Delete("EMAIL#bob@example.com", "#METADATA")
 		inconsistencies, summary := repairConcurrently(r, func() {
-			for _, sk := range []string{"#METADATA", "NAME"} {
+			for _, sk := range []string{"#METADATA", "NAME", "EMAIL"} {
 				r.Set("CUSTOMER#c2", sk, storetest.Item{"email": storetest.Str("new@example.com")})
 			}
+			r.Set("CUSTOMER#c2", "EMAIL", storetest.Item{"gsi1sk": storetest.Str("new@example.com#c2")})
 			r.Put(storetest.Item{"pk": storetest.Str("EMAIL#new@example.com"), "sk": storetest.Str("#METADATA"), "customerId": storetest.Str("c2")})
 		})
 		if got := storetest.FormatKindCounts(inconsistencies); got != "email-claim 1" || summary.UnrepairedCount() > 0 {

@@ -23,16 +23,22 @@ func MaxRecordSizes() map[string]int {
 		if slices.Contains(e.IndexSK.Placeholders(), foldedNamePlaceholder) {
 			sizes[e.Name] += commerce.MaxFoldedName - commerce.MaxName
 		}
+		if slices.Contains(e.IndexSK.Placeholders(), emailKeyPlaceholder) {
+			sizes[e.Name] += emailGrowth
+		}
 	}
 	sizes[EntityLastEvent.Name] += SizeOf(Record{AttrOpenOrders: Num(math.MinInt), AttrReservedUnits: Num(math.MinInt), AttrReservationsCounted: Bool(true)})
 	sizes[EntityEmailClaim.Name] += len(EntityEmailClaim.PK.Prefix()) + commerce.MaxEmail // the address is only in the key
-	// Normalization of an address (commerce.EmailKey) can triple its length.
-	sizes[EntityEmailClaim.Name] += 2 * commerce.MaxEmail
+	sizes[EntityEmailClaim.Name] += emailGrowth
 	// An idempotency record contains the idempotency key, the caller, a hash of the command and the
 	// result of the mutation. The largest possible result is an order.
 	sizes[EntityIdempotency.Name] = sizes[EntityOrder.Name] + commerce.MaxIdempotencyKey + 3*commerce.MaxName
 	return sizes
 }
+
+// emailGrowth is the maximum number of bytes that normalization (commerce.EmailKey) adds to an address.
+// It can triple the length.
+const emailGrowth = 2 * commerce.MaxEmail
 
 // extraShardDigit is the size of a second digit in the shard number. The measured keys may contain
 // a shard number with only one digit, but MaxShards allows two.

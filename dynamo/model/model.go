@@ -190,6 +190,8 @@ var (
 		PK: "CUSTOMER#{customerId}", SK: "REP", IndexPK: "REP#{employeeId}", IndexSK: "CUSTOMER#{customerId}", Kind: Copy, Of: &EntityCustomer, Omitted: []string{AttrOrderCount, AttrSpendingComplete}, Renamed: accountRep}
 	EntityCustomerName = Entity{Name: "customerName", Description: "customer's name (edge)",
 		PK: "CUSTOMER#{customerId}", SK: "NAME", IndexPK: "CUSTOMER_NAMES", IndexSK: "{foldedName}#{customerId}", Sharded: true, Kind: Copy, Of: &EntityCustomer, Omitted: []string{AttrOrderCount, AttrSpendingComplete}}
+	EntityCustomerEmail = Entity{Name: "customerEmail", Description: "customer's e-mail address (edge)",
+		PK: "CUSTOMER#{customerId}", SK: "EMAIL", IndexPK: "CUSTOMER_EMAILS", IndexSK: "{emailKey}#{customerId}", Sharded: true, Kind: Copy, Of: &EntityCustomer, Omitted: []string{AttrOrderCount, AttrSpendingComplete}}
 	EntityDeletedCustomer = Entity{Name: "deletedCustomer", Description: "deletion of a customer",
 		PK: "CUSTOMER#{customerId}", SK: "DELETED", codec: codecFor[commerce.DeletedCustomer](deletedCustomerAttributes)}
 	EntityEmailClaim = Entity{Name: "emailClaim", Description: "e-mail claim",
@@ -382,22 +384,34 @@ func (b *KeyBuilder) IdentifyingKey(e *Entity, values ...string) Keys {
 
 // AttributeForPlaceholder returns the name of the attribute whose value replaces a placeholder.
 func (e *Entity) AttributeForPlaceholder(name string) string {
-	if name == foldedNamePlaceholder {
+	switch name {
+	case foldedNamePlaceholder:
 		return "name"
+	case emailKeyPlaceholder:
+		return "email"
 	}
 	return cmp.Or(e.Renamed[name], name)
 }
 
-// foldedNamePlaceholder stands for the attribute "name", as normalized by commerce.FoldName.
-const foldedNamePlaceholder = "foldedName"
+// These placeholders stand for the attributes "name", as normalized by commerce.FoldName, and "email",
+// as normalized by commerce.EmailKey.
+const (
+	foldedNamePlaceholder = "foldedName"
+	emailKeyPlaceholder   = "emailKey"
+)
 
 // placeholderValue returns the value that replaces a placeholder in the keys of a record with the
-// given attributes. If the attribute for this placeholder is absent, it returns an empty string.
+// given attributes. If the attribute for this placeholder is absent or cannot be normalized, it
+// returns an empty string.
 func (e *Entity) placeholderValue(name string, attributes Record) string {
 	switch v := attributes[e.AttributeForPlaceholder(name)].(type) {
 	case *types.AttributeValueMemberS:
-		if name == foldedNamePlaceholder {
+		switch name {
+		case foldedNamePlaceholder:
 			return commerce.FoldName(v.Value)
+		case emailKeyPlaceholder:
+			key, _ := commerce.EmailKey(v.Value)
+			return key
 		}
 		return v.Value
 	case *types.AttributeValueMemberN:

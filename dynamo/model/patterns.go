@@ -185,4 +185,5 @@ var (
 	CustomersByName      = indexPattern(38, "customers by name prefix", EntityCustomerName, Ascending, (*Codec).DecodeCustomer)
 	Categories           = collectionPattern(39, "all categories with product counts", EntityCategory, Ascending, withoutCodec(DecodeCategory))
 	EmployeeOrderCount   = collectionPattern(40, "an account rep's order count", EntityRepOrders, Ascending, withoutCodec(DecodeRepOrderCount)).withMaxLength(RepOrderCountParts)
+	CustomersByEmail     = indexPattern(41, "customers by e-mail prefix", EntityCustomerEmail, Ascending, (*Codec).DecodeCustomer)
 )

@@ -3,7 +3,7 @@
 package model
 
 // LastPattern is the highest number of an access pattern.
-const LastPattern = 40
+const LastPattern = 41
 
 // AccessPatterns returns every access pattern, by number.
 func AccessPatterns() []AccessPattern {
@@ -48,6 +48,7 @@ func AccessPatterns() []AccessPattern {
 		CustomersByName.AccessPattern,
 		Categories.AccessPattern,
 		EmployeeOrderCount.AccessPattern,
+		CustomersByEmail.AccessPattern,
 	}
 }
 
@@ -81,6 +82,7 @@ func Entities() []*Entity {
 		&EntityCustomer,
 		&EntityCustomerRep,
 		&EntityCustomerName,
+		&EntityCustomerEmail,
 		&EntityDeletedCustomer,
 		&EntityEmailClaim,
 		&EntityOrder,

@@ -42,7 +42,7 @@ func (b Range) Remaining(last string, forward bool) Range {
 }
 
 // PrefixRange returns the range of sort keys that begin with text. text must be a result of
-// commerce.FoldName and must not be empty.
+// commerce.FoldName or commerce.EmailKeyPrefix, and must not be empty.
 func PrefixRange(text string) Range {
 	last, size := utf8.DecodeLastRuneInString(text)
 	if last++; last == 0xD800 { // skip the surrogates, because they are not valid characters

@@ -500,8 +500,8 @@ func valueContainsVariable(v *ast.Value) bool {
 // ReadsDirective is the name of the directive that declares the access patterns of a field.
 const ReadsDirective = "reads"
 
-// IsPrefixArgument reports whether an argument, such as namePrefix, limits a list to names with a
-// prefix. An empty prefix does not limit the list.
+// IsPrefixArgument reports whether an argument, such as namePrefix, limits a list by a prefix.
+// An empty prefix does not limit the list.
 func IsPrefixArgument(argument string) bool { return strings.HasSuffix(argument, "Prefix") }
 
 // declaresRead reports whether a field has the directive @reads.

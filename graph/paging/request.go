@@ -109,9 +109,9 @@ func (q *Request) FilterOptionalPartition(text *string) bool {
 	return true
 }
 
-// Prefix limits a list to names that begin with a text. Case is ignored. If the text is nil or
-// empty, Prefix does nothing and returns false.
-func (q *Request) Prefix(text *string) bool {
+// NamePrefix limits a list to names that begin with a text. Case is ignored. If the text is nil or
+// empty, NamePrefix does nothing and returns false.
+func (q *Request) NamePrefix(text *string) bool {
 	if text == nil || *text == "" {
 		return false
 	}
@@ -121,6 +121,20 @@ func (q *Request) Prefix(text *string) bool {
 	}
 	q.Key.Range = dynamo.NamePrefixRange(prefix)
 	q.Scope.addArgument("#" + commerce.FoldName(prefix)) // '#' distinguishes a prefix from the text of FilterPartition
+	return true
+}
+
+// EmailPrefix is like NamePrefix, but for email addresses. A list cannot have both limits.
+func (q *Request) EmailPrefix(argument string, text *string) bool {
+	if text == nil || *text == "" {
+		return false
+	}
+	if q.Key.Range != (dynamo.Range{}) {
+		q.reject(argument, commerce.NewInvalidError("cannot be combined with \"namePrefix\": use one of them"))
+	}
+	q.Key.Range = dynamo.EmailPrefixRange(*text)
+	prefix, _ := commerce.EmailKeyPrefix(*text)
+	q.Scope.addArgument("@" + prefix) // '@' distinguishes an email prefix from a name prefix
 	return true
 }
 

@@ -142,25 +142,25 @@ type filterMethod struct {
 // pagingRequestFile is the file that declares the methods of paging.Request.
 const pagingRequestFile = "graph/paging/request.go"
 
-// prefixFilterMethod is the method of paging.Request for arguments that filter a list by a prefix.
-// The function operation.IsPrefixArgument recognizes such arguments by their names.
-var prefixFilterMethod = filterMethod{name: "Prefix"}
-
-// filterMethods returns the methods of paging.Request that filter a list, except
-// prefixFilterMethod. The keys of the map are the Go types of the arguments.
+// filterMethods returns the methods of paging.Request that filter a list. The keys of the map are the
+// Go types of the arguments, or the names of arguments that filter a list by a prefix (see
+// operation.IsPrefixArgument).
 func filterMethods() map[string]filterMethod {
 	found := map[string]filterMethod{}
 	for _, d := range mustValue(parser.ParseFile(token.NewFileSet(), pagingRequestFile, nil, 0)).Decls {
 		f, ok := d.(*ast.FuncDecl)
-		if !ok || f.Recv == nil || types.ExprString(f.Recv.List[0].Type) != "*Request" || !f.Name.IsExported() || f.Name.Name == prefixFilterMethod.name {
+		if !ok || f.Recv == nil || types.ExprString(f.Recv.List[0].Type) != "*Request" || !f.Name.IsExported() {
 			continue
 		}
 		parameters := f.Type.Params.List
-		argumentType := types.ExprString(parameters[len(parameters)-1].Type)
-		if found[argumentType].name != "" {
-			fail("%s: the methods %s and %s have the same argument type: use different types", pagingRequestFile, found[argumentType].name, f.Name.Name)
+		key := types.ExprString(parameters[len(parameters)-1].Type)
+		if operation.IsPrefixArgument(f.Name.Name) {
+			key = lcFirst(f.Name.Name)
 		}
-		found[argumentType] = filterMethod{f.Name.Name, len(parameters) > 1}
+		if found[key].name != "" {
+			fail("%s: the methods %s and %s have the same argument type: use different types", pagingRequestFile, found[key].name, f.Name.Name)
+		}
+		found[key] = filterMethod{f.Name.Name, len(parameters) > 1}
 	}
 	return found
 }
@@ -184,11 +184,13 @@ func (a *%s) list(q *paging.Request, beyond operation.PageInfoSelection) {`, arg
 		if slices.Contains(pagingArguments, a.Name) {
 			continue
 		}
-		method := prefixFilterMethod
-		if !operation.IsPrefixArgument(a.Name) {
-			if method = g.limitMethods[g.typeName(a.TypeReference.GO)]; method.name == "" {
-				fail("%s: paging.Request has no method for the argument %s of type %s: add a method", fullName(f), a.Name, g.typeName(a.TypeReference.GO))
-			}
+		key := g.typeName(a.TypeReference.GO)
+		if operation.IsPrefixArgument(a.Name) {
+			key = a.Name
+		}
+		method := g.limitMethods[key]
+		if method.name == "" {
+			fail("%s: paging.Request has no method for the argument %s of type %s: add a method", fullName(f), a.Name, g.typeName(a.TypeReference.GO))
 		}
 		assignment := ""
 		if chosen[a.Name] {

@@ -175,6 +175,74 @@ func TestCustomersByName(t *testing.T) {
 	})
 }
 
+// Customers are found by the beginning of their email address, also after a change of the address.
+func TestCustomersByEmail(t *testing.T) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		for _, shards := range []int{1, 4} {
+			s := newShardedFixture(t, db, smallDataset(t), shards) // with Ann@example.com and bob@example.com
+			for i, email := range []string{"Bo.Ray@example.com", "ann!@example.org", "ÄGIDIUS@example.com", "ann@example.co"} {
+				s.clock.pass(time.Second)
+				s.mutate(t, "createCustomer", mutationInput{"id": fmt.Sprintf("c%d", i), "name": email, "email": email})
+			}
+			s.mutate(t, "updateCustomer", mutationInput{"id": "ann", "name": "Ann"})
+			s.expectNames(t, `customers(emailPrefix: "", %s)`, "Ann", "Bob", "Bo.Ray@example.com", "ann!@example.org", "ÄGIDIUS@example.com", "ann@example.co")
+			s.expectNames(t, `customers(emailPrefix: "ANN", %s)`, "ann!@example.org", "ann@example.co", "Ann")
+			s.expectNames(t, `customers(emailPrefix: "ann@", %s)`, "ann@example.co", "Ann")
+			s.expectNames(t, `customers(emailPrefix: "A\u0308g", %s)`, "ÄGIDIUS@example.com")
+			s.expectNames(t, `customers(emailPrefix: "bo", %s)`, "Bo.Ray@example.com", "Bob")
+			for _, text := range []string{"ann@example.com#", "ann@example.com#ann", " ann", "\u200b", "ann@example.com.", strings.Repeat("a", 255)} {
+				s.expectNames(t, fmt.Sprintf(`customers(emailPrefix: %q, %%s)`, text))
+			}
+			s.mutate(t, "updateCustomer", mutationInput{"id": "bob", "email": "Robert@example.com"})
+			s.place(t, "bob", "mug")
+			s.expectNames(t, `customers(emailPrefix: "bo", %s)`, "Bo.Ray@example.com")
+			s.expectNames(t, `customers(emailPrefix: "r", %s)`, "Bob")
+			var data struct {
+				Customers struct{ Nodes []struct{ OrderCount int } }
+			}
+			s.mutate(t, "assignAccountRep", mutationInput{"customerId": "bob", "employeeId": "rita"})
+			s.read(t, &data, `{ customers(emailPrefix: "rob") { nodes { orderCount } } }`)
+			if len(data.Customers.Nodes) != 1 || data.Customers.Nodes[0].OrderCount != 1 {
+				t.Errorf("found %+v", data.Customers.Nodes)
+			}
+		}
+	})
+}
+
+// A list of customers has one prefix, and its cursors are not valid for a list with the other one.
+func TestCustomersByNameOrEmail(t *testing.T) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newFixture(t, db, smallDataset(t))
+		expect := func(arguments, message string) {
+			t.Helper()
+			got := s.api.ask(t, `{ customers(`+arguments+`) { nodes { id } } }`, nil)
+			if len(got.Errors) != 1 || got.Errors[0].Message != message || got.Errors[0].Extensions["code"] != "BAD_USER_INPUT" {
+				t.Errorf("customers(%s): %+v", arguments, got.Errors)
+			}
+		}
+		expect(`namePrefix: "a", emailPrefix: "a"`, `argument "emailPrefix" cannot be combined with "namePrefix": use one of them`)
+		var data struct {
+			Customers struct{ PageInfo struct{ EndCursor string } }
+		}
+		s.read(t, &data, `{ customers(namePrefix: "a", emailPrefix: "") { pageInfo { endCursor } } }`)
+		expect(fmt.Sprintf(`emailPrefix: "a", after: %q`, data.Customers.PageInfo.EndCursor), `argument "after" is a cursor of another list: send the cursor to the same field with the same arguments`)
+	})
+}
+
+// A customer whose address other software wrote, and which is no address, is in no list of addresses.
+func TestCustomersWithoutEmailAddress(t *testing.T) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newFixture(t, db, smallDataset(t))
+		s.remove(t, "CUSTOMER#ann", "EMAIL")
+		s.change(t, "CUSTOMER#ann", "#METADATA", map[string]attribute{"email": storetest.Str("ann at home")})
+		s.mutate(t, "updateCustomer", mutationInput{"id": "ann", "name": "Ann Lee"})
+		s.expectNames(t, `customers(emailPrefix: "ann", %s)`)
+		s.expectNames(t, `customers(namePrefix: "ann", %s)`, "Ann Lee")
+		s.mutate(t, "updateCustomer", mutationInput{"id": "ann", "email": "ann.lee@example.com"})
+		s.expectNames(t, `customers(emailPrefix: "ann", %s)`, "Ann Lee")
+	})
+}
+
 // categories returns the categories with their numbers of products.
 func (s *fixture) categories(t testing.TB) string {
 	t.Helper()

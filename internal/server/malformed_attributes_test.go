@@ -114,7 +114,7 @@ func (p attributePlace) set(record storetest.Item, value attribute) {
 func (p attributePlace) isAcceptable(entity string, value attribute) bool {
 	// Older versions and other software omit these attributes.
 	optional := map[string]string{
-		"category": "version", "customer": "orderCount phoneNumbers spendingComplete updatedAt", "lastEvent": "actor to", "customerName": "phoneNumbers updatedAt",
+		"category": "version", "customer": "orderCount phoneNumbers spendingComplete updatedAt", "lastEvent": "actor to", "customerName": "phoneNumbers updatedAt", "customerEmail": "phoneNumbers updatedAt",
 		"customerOrder": "createdAt itemCount items updatedAt", "customerRep": "updatedAt", "repOrders": "complete orders", "order": "createdAt currency itemCount items updatedAt",
 		"orderEvent": "actor", "orderItem": "currency customerId orderId", "orderCounts": "cancelled confirmed delivered pending shipped", "product": "orderCount",
 		"inventoryLevel": "version", "warehouse": "version",

@@ -371,6 +371,9 @@ func fillTemplate(e *model.Entity, t model.KeyTemplate, r Record) string {
 		if r.Number(e.AttributeForPlaceholder(name)) != nil { // numbers in keys are never negative
 			value = fmt.Sprintf("%019d", r.Int(e.AttributeForPlaceholder(name)))
 		}
+		if name == "emailKey" {
+			value = norm.NFC.String(strings.ToLower(norm.NFC.String(value)))
+		}
 		if name == "foldedName" {
 			value = strings.NewReplacer(" ", "-", "!", "-", `"`, "-", "#", "-").Replace(norm.NFC.String(cases.Fold().String(value)))
 		}
