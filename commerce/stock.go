@@ -63,6 +63,9 @@ type Warehouse struct {
 	// ID is the warehouse's ID. If the ID of a new warehouse is empty, the server generates an ID.
 	ID   WarehouseID `json:",omitempty"`
 	Name string
+	// ProductCount is the number of products with an inventory level in the warehouse. It is nil if the
+	// record lacks it.
+	ProductCount *int `json:"-"`
 	// Version increases with every change. It is 0 if the record was written by other software.
 	Version int `json:"-"`
 }

@@ -6699,8 +6699,10 @@ func numberWarehouse(name string) (int, operation.ArgumentsReader) {
 		return 3, readWarehouseEmployeesArguments
 	case "inventory":
 		return 4, readWarehouseInventoryArguments
-	case "version":
+	case "productCount":
 		return 5, nil
+	case "version":
+		return 6, nil
 	default:
 		return 0, nil
 	}
@@ -6757,7 +6759,17 @@ func (x *execution) fieldWarehouse(f *operation.Field, obj *commerce.Warehouse) 
 		written := x.objectInventoryLevelConnection(f.Set, v)
 		x.leave()
 		return written
-	case 5: // version
+	case 5: // productCount
+		v, ok := x.resolveWarehouseProductCount(f, obj)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.out = scalar.AppendInt32(x.out, *v)
+		return true
+	case 6: // version
 		x.out = scalar.AppendInt(x.out, obj.Version)
 		return true
 	default:
@@ -6820,6 +6832,13 @@ func (x *execution) resolveWarehouseInventory(f *operation.Field, obj *commerce.
 	x.currentField = f
 	x.pages++
 	v, err := x.warehouseResolvers.Inventory(x.resolverCtx, obj, a.first, a.after, a.last, a.before)
+	return v, x.recordError(f, err)
+}
+
+func (x *execution) resolveWarehouseProductCount(f *operation.Field, obj *commerce.Warehouse) (v *int32, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
+	v, err := x.warehouseResolvers.ProductCount(x.resolverCtx, obj)
 	return v, x.recordError(f, err)
 }
 

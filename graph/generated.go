@@ -516,11 +516,12 @@ type ComplexityRoot struct {
 	}
 
 	Warehouse struct {
-		Employees func(childComplexity int, first *int32, after *string, last *int32, before *string) int
-		ID        func(childComplexity int) int
-		Inventory func(childComplexity int, first *int32, after *string, last *int32, before *string) int
-		Name      func(childComplexity int) int
-		Version   func(childComplexity int) int
+		Employees    func(childComplexity int, first *int32, after *string, last *int32, before *string) int
+		ID           func(childComplexity int) int
+		Inventory    func(childComplexity int, first *int32, after *string, last *int32, before *string) int
+		Name         func(childComplexity int) int
+		ProductCount func(childComplexity int) int
+		Version      func(childComplexity int) int
 	}
 
 	WarehouseConnection struct {
@@ -666,6 +667,7 @@ type ViewerResolver interface {
 type WarehouseResolver interface {
 	Employees(ctx context.Context, obj *commerce.Warehouse, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error)
 	Inventory(ctx context.Context, obj *commerce.Warehouse, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.InventoryLevel], error)
+	ProductCount(ctx context.Context, obj *commerce.Warehouse) (*int32, error)
 }
 
 type executableSchema graphql.ExecutableSchemaState[ResolverRoot, DirectiveRoot, ComplexityRoot]
@@ -3402,6 +3404,12 @@ type Warehouse @key(fields: "id") @access(permission: READ_STOCK) {
     """
     before: String
   ): InventoryLevelConnection! @reads(pattern: "AP28")
+  """
+  The number of products that have an inventory level in this warehouse, also if the quantity is 0. If
+  an earlier version or other software wrote the warehouse's record, the number is missing. The field
+  is then null and the response contains an error, until an operator runs ` + "`" + `ordergraph check -repair` + "`" + `.
+  """
+  productCount: Int
   """
   The version number of the warehouse's record. Every change increments it. A record that other
   software wrote directly to DynamoDB starts with version 0.

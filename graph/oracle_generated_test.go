@@ -2037,6 +2037,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Warehouse.Name(childComplexity), true
+	case "Warehouse.productCount":
+		if e.ComplexityRoot.Warehouse.ProductCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Warehouse.ProductCount(childComplexity), true
 	case "Warehouse.version":
 		if e.ComplexityRoot.Warehouse.Version == nil {
 			break
@@ -2871,6 +2877,8 @@ func (ec *executionContext) childFields_Warehouse(ctx context.Context, field gra
 		return ec.fieldContext_Warehouse_employees(ctx, field)
 	case "inventory":
 		return ec.fieldContext_Warehouse_inventory(ctx, field)
+	case "productCount":
+		return ec.fieldContext_Warehouse_productCount(ctx, field)
 	case "version":
 		return ec.fieldContext_Warehouse_version(ctx, field)
 	}
@@ -11601,6 +11609,30 @@ func (ec *executionContext) fieldContext_Warehouse_inventory(ctx context.Context
 	return fc, nil
 }
 
+func (ec *executionContext) _Warehouse_productCount(ctx context.Context, field graphql.CollectedField, obj *commerce.Warehouse) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Warehouse_productCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Warehouse().ProductCount(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int32) graphql.Marshaler {
+			return ec.marshalOInt2ᚖint32(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_Warehouse_productCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Warehouse", field, true, true, errors.New("field of type Int does not have child fields"))
+}
+
 func (ec *executionContext) _Warehouse_version(ctx context.Context, field graphql.CollectedField, obj *commerce.Warehouse) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -17078,6 +17110,44 @@ func (ec *executionContext) _Warehouse(ctx context.Context, sel ast.SelectionSet
 				}()
 				res = ec._Warehouse_inventory(ctx, field, obj)
 				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "productCount":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Warehouse_productCount(ctx, field, obj)
+				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
 				return res

@@ -28,6 +28,10 @@ func (r *customerResolver) OrderCount(ctx context.Context, obj *commerce.Custome
 	return scalar.ToInt(loadersOf(ctx).CustomerOrderCount(ctx, obj))
 }
 
+func (r *warehouseResolver) ProductCount(_ context.Context, obj *commerce.Warehouse) (*int32, error) {
+	return storedCount(obj.ProductCount, nil)
+}
+
 func (r *orderResolver) ItemCount(ctx context.Context, obj *commerce.Order) (int32, error) {
 	return scalar.ToInt(loadersOf(ctx).OrderItemCount(ctx, obj))
 }

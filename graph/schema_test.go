@@ -65,7 +65,7 @@ func TestNullability(t *testing.T) {
 	}
 	optional := []string{
 		"Order.shippingAddress", "Order.trackingNumber", "Order.carrier", "OrderEvent.from", "OrderEvent.to", "OrderEvent.note", "Address.line2", "Address.region",
-		"PageInfo.startCursor", "PageInfo.endCursor", "OrderUpdate.id", "Query.orderCounts", "Customer.spending", "Product.orderCount", "Employee.orderCount", "Query.quote", "Quote.total",
+		"PageInfo.startCursor", "PageInfo.endCursor", "OrderUpdate.id", "Query.orderCounts", "Customer.spending", "Product.orderCount", "Warehouse.productCount", "Employee.orderCount", "Query.quote", "Quote.total",
 	}
 	for _, d := range own(t) {
 		if d.Kind != ast.Object {

@@ -247,7 +247,10 @@ func (m Mutations) ChangeOrderStatus(ctx context.Context, caller Caller, cmd com
 				return nil, fmt.Errorf("%w: line item %s of order %s has a negative price", model.ErrCorrupt, items[negative].SKU, before.ID)
 			}
 			for _, piece := range pieces {
-				changes = append(changes, derive.Change{Before: &commerce.InventoryLevel{SKU: piece.SKU, WarehouseID: cmd.WarehouseID, Quantity: piece.Quantity}})
+				level := commerce.InventoryLevel{SKU: piece.SKU, WarehouseID: cmd.WarehouseID, Quantity: piece.Quantity}
+				empty := level
+				empty.Quantity = 0
+				changes = append(changes, derive.Change{Before: &level, After: &empty})
 			}
 		}
 		deltas, err := derive.Deltas(changes...)

@@ -67,7 +67,7 @@ func (m Mutations) CreateWarehouse(ctx context.Context, caller Caller, cmd comme
 	}
 	return mutate(ctx, m.table, &model.WriteCreateWarehouse, caller, cmd, model.DecodeWarehouse, func(_ context.Context, c *change) (*commerce.Warehouse, error) {
 		warehouse := cmd
-		warehouse.ID, warehouse.Version = id, 1
+		warehouse.ID, warehouse.ProductCount, warehouse.Version = id, new(int), 1
 		if c.exists(model.WarehouseByID.Key(&c.KeyBuilder, id)) {
 			return nil, commerce.NewAlreadyExists("warehouse", id, "id")
 		}
@@ -188,12 +188,11 @@ func (c *change) setInventoryLevel(ctx context.Context, before levelWithProduct,
 	}
 	after := before.InventoryLevel
 	after.Quantity, after.Version = quantity, before.Version+1
-	b := &c.KeyBuilder
-	if before.record != nil {
-		c.updateWithEdges(b, before.record, &before.InventoryLevel, &after, model.AttrVersion, model.AttrQuantity)
-	} else {
+	if before.record == nil {
 		c.createWithCopies(&after)
-		c.addConditionCheck(model.WarehouseByID.Key(b, before.WarehouseID), table.RecordExists)
+		c.require(model.WarehouseByID.Key(&c.KeyBuilder, before.WarehouseID), table.RecordExists)
+		return &after, c.addDerivedFrom(ctx, nil, &after)
 	}
+	c.updateWithEdges(&c.KeyBuilder, before.record, &before.InventoryLevel, &after, model.AttrVersion, model.AttrQuantity)
 	return &after, c.addDerivedFrom(ctx, &before.InventoryLevel, &after)
 }

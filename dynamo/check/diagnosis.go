@@ -361,6 +361,9 @@ func kindOf(e *model.Entity, name, otherwise string) string {
 	case "available":
 		return kindStockAvailable
 	case model.AttrProductCount:
+		if e == &model.EntityWarehouse {
+			return kindProductCount
+		}
 		return kindCategoryCount
 	}
 	if model.IsInPrimaryKey(e, name) {

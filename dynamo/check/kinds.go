@@ -34,6 +34,7 @@ const (
 	kindStockAvailable       = "stock-available"
 	kindOrphanInventoryLevel = "orphan-level"
 	kindCategoryCount        = "category-count"
+	kindProductCount         = "product-count"
 	kindWarehouseMissing     = "warehouse-missing"
 	kindIndexKeys            = "index-keys"
 	kindKeyAttribute         = "key-attribute"
@@ -99,6 +100,7 @@ func Kinds() []Kind {
 		{Name: kindStockAvailable, Problem: "a product's available stock is not its inventory minus the quantity in pending and confirmed orders", Repair: "sets the stock"},
 		{Name: kindOrphanInventoryLevel, Problem: "an inventory level has no product", Repair: "deletes the level"},
 		{Name: kindCategoryCount, Problem: "a category's record is missing or unused, or its product count is wrong", Repair: "writes, corrects or deletes the record"},
+		{Name: kindProductCount, Problem: "the product count of a warehouse is wrong or missing", Repair: "sets the count"},
 		{Name: kindWarehouseMissing, Problem: "inventory levels or employees name a missing warehouse", Repair: "writes a stand-in"},
 		{Name: kindIndexKeys, Problem: "a record's index keys are wrong, so lists are wrong", Repair: "sets or removes the keys"},
 		{Name: kindKeyAttribute, Problem: "an attribute differs from the ID in the key", Repair: "sets the attribute"},

@@ -122,6 +122,7 @@ func (c *check) countAgain(ctx context.Context, r *recount, t derive.Target, n i
 	if err != nil {
 		return now, err
 	}
+	now.numbers = maps.Clone(now.numbers)
 	for _, s := range scanTotals(t.Entity) {
 		if s.List == nil {
 			continue
@@ -130,7 +131,9 @@ func (c *check) countAgain(ctx context.Context, r *recount, t derive.Target, n i
 		if err != nil {
 			return now, err
 		}
-		now.numbers = maps.Clone(now.numbers)
+		if now.numbers == nil {
+			now.numbers = totals{}
+		}
 		for k, n := range listed {
 			now.numbers[k] += n
 		}

@@ -39,6 +39,11 @@ func Complete(b *commerce.Dataset) error {
 		stock := totals.in(&model.EntityProduct, string(p.SKU))
 		p.TotalInventory, p.Available = stock.Int(model.AttrTotalInventory), stock.Int(model.AttrAvailable)
 	}
+	for i := range b.Warehouses {
+		w := &b.Warehouses[i]
+		stored := totals.in(&model.EntityWarehouse, string(w.ID))
+		w.ProductCount = new(stored.Int(model.AttrProductCount))
+	}
 	b.Spending = nil
 	for i := range b.Customers {
 		c := &b.Customers[i]

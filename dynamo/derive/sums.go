@@ -155,6 +155,16 @@ var sums = []Sum{
 			}
 		}),
 	}},
+	{Target: &model.EntityWarehouse, Revision: model.AttrVersion, Attributes: []string{model.AttrProductCount}, Optional: true,
+		List: &model.WarehouseInventory.AccessPattern,
+		Listed: func(warehouse string, _ map[string]string) any {
+			return &commerce.InventoryLevel{WarehouseID: commerce.WarehouseID(warehouse)}
+		},
+		from: []contribution{
+			from(func(l *commerce.InventoryLevel, to *contributor) {
+				to.add(model.AttrProductCount, number(1), string(l.WarehouseID))
+			}),
+		}},
 	{Target: &model.EntityCategory, Revision: model.AttrVersion, DeletedAtZero: true, Attributes: []string{model.AttrProductCount},
 		List:   &model.Products.AccessPattern,
 		Listed: func(category string, _ map[string]string) any { return &commerce.Product{Category: category} },

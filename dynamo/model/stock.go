@@ -92,6 +92,7 @@ func warehouseAttributes(a *attributeVisitor, w *commerce.Warehouse) {
 	if w.Name == "" {
 		a.reportInvalid("name", commerce.NewInvalidError("is empty"))
 	}
+	a.optionalCounter(AttrProductCount, &w.ProductCount, nil)
 	a.version(&w.Version)
 }
 

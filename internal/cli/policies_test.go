@@ -176,7 +176,7 @@ func TestPolicies(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer events.Body.Close()
-		post(t, url, `{"query":"mutation { setInventoryLevel(input: {sku: \"prod_101\", warehouseId: \"wh_atl\", quantity: 1}) { userErrors { message } } }"}`)
+		post(t, url, `{"query":"mutation { assignAccountRep(input: {customerId: \"cust_01\", employeeId: \"rep_002\"}) { userErrors { message } } }"}`)
 		post(t, url, `{"query":"mutation { removeOrderItem(input: {orderId: \"`+id+`\", sku: \"prod_100\"}) { userErrors { message } } }"}`)
 		for lines := bufio.NewScanner(events.Body); lines.Scan(); {
 			if strings.Contains(lines.Text(), id) {

@@ -296,7 +296,7 @@ func (g *Generator) MasterData() iter.Seq[commerce.Dataset] {
 func (g *Generator) warehousesAndEmployees() commerce.Dataset {
 	var b commerce.Dataset
 	for n, name := range [warehouseCount]string{"North", "East", "Harbour"} {
-		b.Warehouses = append(b.Warehouses, commerce.Warehouse{ID: g.warehouseID(n), Name: name, Version: 1})
+		b.Warehouses = append(b.Warehouses, commerce.Warehouse{ID: g.warehouseID(n), Name: name, ProductCount: new(g.shape.Products), Version: 1})
 	}
 	for n := range g.accountRepCount() {
 		b.Employees = append(b.Employees, commerce.Employee{

@@ -117,7 +117,7 @@ func (p attributePlace) isAcceptable(entity string, value attribute) bool {
 		"category": "version", "customer": "orderCount phoneNumbers spendingComplete updatedAt", "lastEvent": "actor to", "customerName": "phoneNumbers updatedAt", "customerEmail": "phoneNumbers updatedAt",
 		"customerOrder": "createdAt itemCount items updatedAt", "customerRep": "updatedAt", "repOrders": "complete orders", "order": "createdAt currency itemCount items updatedAt",
 		"orderEvent": "actor", "orderItem": "currency customerId orderId", "orderCounts": "cancelled confirmed delivered pending shipped", "product": "orderCount",
-		"inventoryLevel": "version", "warehouse": "version",
+		"inventoryLevel": "version", "warehouse": "productCount version",
 	}
 	switch v := value.(type) {
 	case nil:

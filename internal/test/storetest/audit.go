@@ -690,7 +690,7 @@ var orderStatuses = []string{"pending", "confirmed", "shipped", "delivered", "ca
 
 // checkCounters verifies stored counts and sums, such as the number of a customer's orders.
 func (a *audit) checkCounters() {
-	levels, reserved, orders, categories := map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}
+	levels, reserved, orders, categories, stocked := map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}
 	statuses, counts, incomplete, complete := map[string]int{}, map[string]int{}, []Key{}, 0
 	sold, ofRep, keptByRep := map[string]int{}, map[string]int{}, map[string]int{}
 	for k, r := range a.Records {
@@ -712,6 +712,7 @@ func (a *audit) checkCounters() {
 		}
 		if strings.HasPrefix(k.PK, "PRODUCT#") && strings.HasPrefix(k.SK, "WAREHOUSE#") {
 			levels[k.PK] += r.Int("quantity")
+			stocked[k.SK]++
 		}
 	}
 	spent := map[Key]*big.Rat{}
@@ -766,6 +767,8 @@ func (a *audit) checkCounters() {
 			if r.Has("orderCount") { // otherwise the orders have not been counted
 				a.expectEqual(k, "orderCount", sold[k.PK], r.Int("orderCount"))
 			}
+		case strings.HasPrefix(k.PK, "WAREHOUSE#") && r.Has("productCount"): // otherwise the products have not been counted
+			a.expectEqual(k, "productCount", stocked[k.PK], r.Int("productCount"))
 		case strings.HasPrefix(k.PK, "CUSTOMER#"):
 			a.expectEqual(k, "orderCount", orders[k.PK], r.Int("orderCount"))
 		}
