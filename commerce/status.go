@@ -67,30 +67,31 @@ type StatusCount struct {
 }
 
 // SumOrderCounts returns the number of orders in each status. The parameter parts must contain all
-// counter records, because each one counts only some of the orders. If a counter record is
-// incomplete, SumOrderCounts returns false.
-func SumOrderCounts(parts []*OrderCounts) ([]*StatusCount, bool) {
-	var sum []*StatusCount
+// counter records, because each one counts only some of the orders. complete is the number of
+// counter records with the field Complete.
+func SumOrderCounts(parts []*OrderCounts) (sum []*StatusCount, complete int) {
 	for _, s := range Statuses() {
-		n := 0
-		for _, part := range parts {
-			if !part.Complete {
-				return nil, false
-			}
-			n += part.ByStatus[s]
-		}
-		sum = append(sum, &StatusCount{s, n})
+		sum = append(sum, &StatusCount{Status: s})
 	}
-	return sum, true
+	for _, part := range parts {
+		for _, s := range sum {
+			s.Count += part.ByStatus[s.Status]
+		}
+		if part.Complete {
+			complete++
+		}
+	}
+	return sum, complete
 }
 
 // OrderCounts is a counter record. It counts some of the orders, by status. The table has several
 // counter records, so that fewer transactions conflict.
 type OrderCounts struct {
-	// Part is the number of the counter record, as text.
-	Part string
+	// Part is the number of the counter record, as text. Shard is its shard, or empty.
+	Part, Shard string
 	// Complete reports whether the counter record includes every order that it must count. If Complete
-	// is false, ByStatus must not be used.
+	// is false in a record that every table has, the counts must not be used. Other counter records
+	// exist only since an order was counted in them, and do not have this field.
 	Complete bool
 	ByStatus StatusCounts
 }

@@ -59,6 +59,10 @@ func (b CostBounds) ListBound(p model.AccessPattern, page PageRequest, statuses 
 	if strings.HasSuffix(p.Operation, "per shard") {
 		shards = b.shards
 	}
+	if p.MaxLength > 0 && shards > 1 {
+		// Each Query reads all counter records of a shard.
+		return b.queriesBound(p, mergeCost{1, shards, shards * p.MaxLength, p.MaxLength}, b.maxRecordSize(p.Entities()), consistent)
+	}
 	most := maxMergeCost(shards, page)
 	if len(statuses) > 0 {
 		most = mergeCost{}

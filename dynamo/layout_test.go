@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -14,15 +15,20 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
 
+	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/bulk"
 	"github.com/ordergraph/ordergraph/dynamo/change"
+	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/dynamo/derive"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/internal/test/storetest"
+	"github.com/ordergraph/ordergraph/loaders"
 )
 
 // movingClock is a clock that tests set forward.
@@ -63,7 +69,8 @@ func fleet(t testing.TB, fatal func(...any), db *dynamodb.Client, clock *movingC
 }
 
 // While the number of shards changes, up or down, lists contain each order once and in order, on
-// every server. Orders keep their place when they change their status.
+// every server. Orders keep their place when they change their status, and are counted where they were
+// placed.
 func TestShardsChangeWhileServersRun(t *testing.T) {
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		rapid.Check(t, func(rt *rapid.T) {
@@ -82,6 +89,7 @@ func TestShardsChangeWhileServersRun(t *testing.T) {
 			if err := servers[0].InitOrderCounts(t.Context()); err != nil {
 				rt.Fatal(err)
 			}
+			confirmed := map[commerce.OrderID]bool{}
 			var placed []commerce.OrderID
 			caller := change.Caller{Name: "tester"}
 			for range rapid.IntRange(1, 25).Draw(rt, "steps") {
@@ -96,7 +104,9 @@ func TestShardsChangeWhileServersRun(t *testing.T) {
 					clock.advance(time.Duration(rapid.IntRange(1, 90).Draw(rt, "seconds")) * time.Second)
 				case 2:
 					if len(placed) > 0 {
-						_, err := server().ChangeOrderStatus(t.Context(), caller, commerce.OrderStatusChange{OrderID: rapid.SampledFrom(placed).Draw(rt, "order"), To: commerce.Confirmed})
+						id := rapid.SampledFrom(placed).Draw(rt, "order")
+						_, err := server().ChangeOrderStatus(t.Context(), caller, commerce.OrderStatusChange{OrderID: id, To: commerce.Confirmed})
+						confirmed[id] = true
 						if err != nil && !commerce.IsUserError(err) {
 							rt.Fatal(err)
 						}
@@ -112,6 +122,9 @@ func TestShardsChangeWhileServersRun(t *testing.T) {
 			}
 			slices.Sort(placed) // an order can be placed in the same millisecond as an event before it
 			for i, s := range servers {
+				if got, want := statusCounts(t, rt, s), [2]int{len(placed) - len(confirmed), len(confirmed)}; got != want {
+					rt.Errorf("server %d counts %v pending and confirmed orders, want %v", i, got, want)
+				}
 				for _, fromEnd := range []bool{false, true} {
 					got := walk(t, rt, s, fromEnd)
 					if !fromEnd {
@@ -125,6 +138,19 @@ func TestShardsChangeWhileServersRun(t *testing.T) {
 			storetest.AssertConsistent(rt, db, name, 1)
 		})
 	})
+}
+
+// statusCounts returns the numbers of pending and confirmed orders.
+func statusCounts(t *testing.T, rt *rapid.T, s *dynamo.Store) (found [2]int) {
+	l := loaders.New(t.Context(), s, access.Viewer{}, func(panicked any) { rt.Fatal(panicked) }, nil)
+	counts, err := loaders.Sum(t.Context(), l, model.OrderCounts, "", loaders.StatusCounts)
+	if err != nil {
+		rt.Fatal(err)
+	}
+	for _, c := range counts[:len(found)] {
+		found[c.Status-commerce.Pending] = c.Count
+	}
+	return found
 }
 
 // walk reads all orders in pages of two.
@@ -214,4 +240,104 @@ func TestAServerWithoutTheLayoutStopsWriting(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Orders are counted with the shard of their own era. The check repairs counters of every era, and an
+// import into a table with another layout counts the orders by that layout.
+func TestCountersOfEveryEra(t *testing.T) {
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		expectCounts := func(db *dynamodb.Client, name string, shards int) {
+			if problems, err := storetest.AuditCounters(t.Context(), db, name, shards); err != nil || len(problems) > 0 {
+				t.Errorf("wrong counters: %q, %v", problems, err)
+			}
+		}
+		orderCounts := func(found []check.Inconsistency, _ check.Summary) int {
+			return storetest.CountByKind(found)["order-counts"]
+		}
+		clock := newMovingClock(start)
+		dataset := datasetOf(t)
+		dataset.Warehouses = []commerce.Warehouse{{ID: "w", Name: "W"}}
+		dataset.Levels = []commerce.InventoryLevel{{SKU: "sku", WarehouseID: "w", Quantity: 1000}}
+		dataset.Orders = []commerce.OrderWithItems{orderAt(start, 0, "c", commerce.Delivered)}
+		dataset.Orders[0].ID = "not-a-ulid"
+		if err := derive.Complete(&dataset); err != nil {
+			t.Fatal(err)
+		}
+		opts := dynamo.Options{Clock: clock.Now}
+		r := storetest.NewRawTable(t, storetest.WithoutResponseDate(db), dataset, opts)
+		if err := r.Store.CheckTable(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		caller := change.Caller{Name: "tester"}
+		byEra := map[int][]commerce.OrderID{}
+		for _, shards := range []int{1, 16, 4} {
+			if _, err := r.Store.SetShards(t.Context(), shards); err != nil {
+				t.Fatal(err)
+			}
+			clock.advance(2 * time.Minute)
+			for range 12 {
+				order, err := r.Store.PlaceOrder(t.Context(), caller, commerce.OrderRequest{CustomerID: "c", Lines: []commerce.OrderLine{{SKU: "sku", Quantity: 1}}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				byEra[shards] = append(byEra[shards], order.ID)
+				clock.advance(time.Second)
+			}
+		}
+		for _, shards := range []int{1, 16, 4} { // all in the last era
+			for i, m := range []commerce.OrderStatusChange{{To: commerce.Cancelled}, {To: commerce.Confirmed}, {To: commerce.Confirmed}} {
+				m.OrderID = byEra[shards][i]
+				if _, err := r.Store.ChangeOrderStatus(t.Context(), caller, m); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		healthy := r.All()
+		counted := map[string]int{}
+		for key, rec := range healthy {
+			if pk, _, _ := strings.Cut(key, " "); strings.HasPrefix(pk, "ORDER_COUNTS") {
+				n, ok := rec["pending"].(*types.AttributeValueMemberN)
+				if ok && n.Value != "0" {
+					counted[pk]++
+				}
+			}
+		}
+		if counted["ORDER_COUNTS"] == 0 || counted["ORDER_COUNTS#0"]+counted["ORDER_COUNTS#1"]+counted["ORDER_COUNTS#2"]+counted["ORDER_COUNTS#3"] == 0 || len(counted) < 8 {
+			t.Errorf("these partition keys count orders: %v", counted)
+		}
+		expectCounts(r.DB, r.Name, 1)
+		if n := orderCounts(r.Check(check.Options{})); n > 0 {
+			t.Errorf("the check reports %d wrong counters", n)
+		}
+
+		first, wrong, missing := "", 0, 0
+		for _, key := range slices.Sorted(maps.Keys(healthy)) {
+			pk, sk, _ := strings.Cut(key, " ")
+			if !strings.HasPrefix(pk, "ORDER_COUNTS") || counted[pk] == 0 || pk == first {
+				continue
+			}
+			first = pk // damage one record of each partition key
+			if wrong++; pk == "ORDER_COUNTS" || wrong%2 == 0 {
+				r.Set(pk, sk, storetest.Item{"pending": storetest.Num("7")})
+			} else {
+				r.Delete(pk, sk)
+				missing++
+			}
+		}
+		r.Put(storetest.Item{"pk": storetest.Str("ORDER_COUNTS#20"), "sk": storetest.Str("PART#1"), "part": storetest.Str("1"), "shard": storetest.Str("20"), "pending": storetest.Num("1")})
+		if n := orderCounts(r.Check(check.Options{Repair: true})); n != wrong+1 || missing == 0 {
+			t.Errorf("the check found %d wrong counters, want %d", n, wrong+1)
+		}
+		expectCounts(r.DB, r.Name, 1)
+		if n := orderCounts(r.Check(check.Options{})); n > 0 {
+			t.Errorf("the check reports %d wrong counters", n)
+		}
+
+		text := strings.Join(storetest.Export(t, r.Store, 1), "")
+		for _, shards := range []int{1, 8} {
+			imported := storetest.NewTable(t, db, dynamo.Options{Shards: shards})
+			storetest.Import(t, imported, text, bulk.ImportOptions{})
+			expectCounts(db, storetest.StoreTableName(t, imported), shards)
+		}
+	})
 }

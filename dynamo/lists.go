@@ -152,7 +152,7 @@ func ReadPage[V any](ctx context.Context, s *Store, p *model.ListPattern[V], r L
 			return Page[V]{}, err
 		}
 	}
-	page := newPage(r.Page, items, positions)
+	page := newPage(l.page, items, positions)
 	if leftOut == nil {
 		return page, nil
 	}
@@ -183,6 +183,9 @@ func (s *Store) newListQuery(p *model.AccessPattern, r ListRequest) (listQuery, 
 	}
 	if p.Operation == model.QueryPerShard {
 		l.groups = s.segments(&l, key)
+		if p.MaxLength > 0 { // these are counter records, and each partition has this number of them
+			l.page.Limit *= len(l.groups[0].Partitions)
+		}
 	} else {
 		l.groups = []model.Segment{{Partitions: []string{key}}}
 	}

@@ -293,6 +293,9 @@ func (s *Store) keysOfOtherShards(ctx context.Context) ([]string, error) {
 	return keys, nil
 }
 
+// FirstCounters returns the number of records that count orders by status in a table without orders.
+func (s *Store) FirstCounters() int { return model.OrderCountParts * s.table.Layout.Get()[0].Shards }
+
 // Shards returns the number of shards for new records.
 func (s *Store) Shards() int { return s.table.Layout.Get().ShardsAt(s.table.Now()) }
 

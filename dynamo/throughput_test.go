@@ -133,8 +133,8 @@ func (s *throttledShop) deliver() error {
 	return err
 }
 
-// All orders change counters with one partition key, which limits the whole shop to 125 orders a
-// second.
+// With one shard, all orders change counters with one partition key, which limits the whole shop to
+// 125 orders a second.
 func TestOrdersPerSecond(t *testing.T) {
 	t.Parallel()
 	s := newThrottledShop(t, 1)
@@ -144,6 +144,25 @@ func TestOrdersPerSecond(t *testing.T) {
 	}
 	if len(s.throttled) != 1 || s.throttled["ORDER_COUNTS"] == 0 {
 		t.Errorf("these partition keys were throttled: %v, want ORDER_COUNTS", s.throttled)
+	}
+}
+
+// Clients place and deliver 400 orders a second. A table with one shard throttles them, and a table
+// with 16 shards does not.
+func TestShardsRaiseOrdersPerSecond(t *testing.T) {
+	t.Parallel()
+	for _, shards := range []int{1, 16} {
+		s := newThrottledShop(t, shards)
+		rate := s.rate(350, func() error {
+			s.now = s.now.Add(time.Second / 400)
+			return s.deliver()
+		})
+		switch {
+		case shards == 1 && (rate > 250 || len(s.throttled) != 1 || s.throttled["ORDER_COUNTS"] == 0):
+			t.Errorf("%v orders a second with one shard, and these partition keys were throttled: %v; want at most 250 orders, and ORDER_COUNTS", rate, s.throttled)
+		case shards == 16 && len(s.throttled) != 0:
+			t.Errorf("%v orders a second with 16 shards, and these partition keys were throttled: %v", rate, s.throttled)
+		}
 	}
 }
 

@@ -34,13 +34,17 @@ func entityKeysTable() string {
 		if e.IndexPK != "" {
 			index = markdown.CodeCell(string(e.IndexPK)) + ", " + markdown.CodeCell(string(e.IndexSK))
 		}
-		if e.Sharded {
+		if e.Sharded && index != "" {
 			index += " (sharded)"
 		}
 		if e.Optional {
 			index += " (optional)"
 		}
-		rows = append(rows, []string{entity, markdown.CodeCell(string(e.PK)) + ", " + markdown.CodeCell(string(e.SK)), index})
+		primary := markdown.CodeCell(string(e.PK)) + ", " + markdown.CodeCell(string(e.SK))
+		if e.Sharded && index == "" {
+			primary += " (sharded)"
+		}
+		rows = append(rows, []string{entity, primary, index})
 	}
 	return markdown.Table(rows)
 }

@@ -258,19 +258,19 @@ func AllRecords(p *model.AccessPattern, partitionValue string) dynamo.ListReques
 // function sum returns table.ErrStatusCountsIncomplete if a part is missing.
 //
 // Sum also returns the errors of dynamo.ReadPage.
-func Sum[V, R any](ctx context.Context, l *Loaders, p *model.ListPattern[V], partitionValue string, sum func(dynamo.Page[V]) (R, error)) (R, error) {
+func Sum[V, R any](ctx context.Context, l *Loaders, p *model.ListPattern[V], partitionValue string, sum func(*Loaders, dynamo.Page[V]) (R, error)) (R, error) {
 	parts, err := PageLoader(l, p).Load(ctx, AllRecords(&p.AccessPattern, partitionValue))
 	if err != nil {
 		var none R
 		return none, err
 	}
-	return sum(parts)
+	return sum(l, parts)
 }
 
 // StatusCounts returns the number of orders in each status, from the page with all counter records.
-func StatusCounts(parts dynamo.Page[*commerce.OrderCounts]) ([]*commerce.StatusCount, error) {
+func StatusCounts(l *Loaders, parts dynamo.Page[*commerce.OrderCounts]) ([]*commerce.StatusCount, error) {
 	counts, complete := commerce.SumOrderCounts(parts.Items)
-	if !complete || len(parts.Items) < model.OrderCountParts {
+	if len(parts.Malformed) > 0 || complete < l.store.FirstCounters() {
 		return nil, table.ErrStatusCountsIncomplete
 	}
 	return counts, nil
@@ -278,7 +278,7 @@ func StatusCounts(parts dynamo.Page[*commerce.OrderCounts]) ([]*commerce.StatusC
 
 // RepOrderCount returns the number of an account rep's orders, from the page with all counter
 // records of the rep. It returns the errors of malformed records, too.
-func RepOrderCount(parts dynamo.Page[*commerce.RepOrderCount]) (*int, error) {
+func RepOrderCount(_ *Loaders, parts dynamo.Page[*commerce.RepOrderCount]) (*int, error) {
 	if err := errors.Join(parts.Malformed...); err != nil {
 		return nil, err
 	}

@@ -1,9 +1,10 @@
 package bulk
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -23,14 +24,27 @@ func (t Transfers) InitOrderCounts(ctx context.Context) error {
 	return err
 }
 
-// partCounts maps the field Part of a counter record to the record's order counts by status. Each
-// counter record counts only some of the table's orders.
-type partCounts map[string]commerce.StatusCounts
+// counters contains the order counts by status in each counter record. Each counter record counts
+// only some of the table's orders.
+type counters map[derive.Target]commerce.StatusCounts
+
+func counterOf(c commerce.OrderCounts) derive.Target {
+	return derive.TargetOf(&model.EntityOrderCounts, c.Part, c.Shard)
+}
+
+// firstCounters returns counts of zero in the counter records that every table has.
+func (t Transfers) firstCounters() counters {
+	zero := counters{}
+	for _, c := range t.table.Layout.Get().FirstCounters() {
+		zero[counterOf(c)] = c.ByStatus
+	}
+	return zero
+}
 
 // areZero reports whether all counts are known to be 0.
-func (counts partCounts) areZero() bool {
-	for _, part := range counts {
-		if part != (commerce.StatusCounts{}) {
+func (counts counters) areZero() bool {
+	for _, c := range counts {
+		if c != (commerce.StatusCounts{}) {
 			return false
 		}
 	}
@@ -38,20 +52,20 @@ func (counts partCounts) areZero() bool {
 }
 
 // add adds the change of the counts in one record. It ignores changes if the counts are unknown.
-func (counts partCounts) add(d derive.Delta) {
+func (counts counters) add(d derive.Delta) {
 	if counts == nil {
 		return
 	}
-	part := counts[d.Value(0)]
+	c := counts[d.Target]
 	for _, s := range commerce.Statuses() {
-		part[s] += d.Int(s.String())
+		c[s] += d.Int(s.String())
 	}
-	counts[d.Value(0)] = part
+	counts[d.Target] = c
 }
 
 // statusCounts returns the table's order counts, or nil if they do not include all orders. If the
 // table has no orders and no counts, statusCounts first writes counts of zero.
-func (t Transfers) statusCounts(ctx context.Context) (partCounts, error) {
+func (t Transfers) statusCounts(ctx context.Context) (counters, error) {
 	counts, kept, err := t.readCounts(ctx)
 	if err != nil || kept {
 		return counts, err
@@ -61,21 +75,30 @@ func (t Transfers) statusCounts(ctx context.Context) (partCounts, error) {
 
 // readCounts returns the order counts that the table stores. If they do not include all orders, it
 // returns nil. kept reports whether the table has any records with order counts.
-func (t Transfers) readCounts(ctx context.Context) (counts partCounts, kept bool, err error) {
+func (t Transfers) readCounts(ctx context.Context) (counts counters, kept bool, err error) {
 	p := &model.OrderCounts.AccessPattern
-	records, _, err := t.table.Consistent().QueryUpTo(ctx, p, string(p.PK), string(p.SK), model.Range{}, model.OrderCountParts, true)
-	if err != nil || len(records) == 0 {
+	partitions := t.table.Layout.Get().Partitions(p, string(p.PK))
+	records := make([][]model.Reader, len(partitions))
+	err = table.Parallel(ctx, len(partitions), table.MaxParallel, func(ctx context.Context, i int) (err error) {
+		records[i], _, err = t.table.Consistent().QueryUpTo(ctx, p, partitions[i], string(p.SK), model.Range{}, model.OrderCountParts, true)
+		return err
+	})
+	all := slices.Concat(records...)
+	if err != nil || len(all) == 0 {
 		return nil, false, err
 	}
-	counted := partCounts{}
-	for _, r := range records {
+	counted, first, complete := counters{}, t.firstCounters(), 0
+	for _, r := range all {
 		counts, err := model.DecodeOrderCounts(r)
-		if err != nil || !counts.Complete {
+		if err != nil {
 			return nil, true, nil //nolint:nilerr // `ordergraph check -repair` counts the orders again
 		}
-		counted[counts.Part] = counts.ByStatus
+		counted[counterOf(*counts)] = counts.ByStatus
+		if _, ok := first[counterOf(*counts)]; ok && counts.Complete {
+			complete++
+		}
 	}
-	if len(counted) < model.OrderCountParts {
+	if complete < len(first) {
 		return nil, true, nil
 	}
 	return counted, true, nil
@@ -100,37 +123,41 @@ func (t Transfers) hasNoOrders(ctx context.Context) (bool, error) {
 
 // writeZeroCounts writes order counts of zero if the table has no orders. If another server or a
 // new order has just written counts, writeZeroCounts writes nothing and returns nil.
-func (t Transfers) writeZeroCounts(ctx context.Context) (partCounts, error) {
+func (t Transfers) writeZeroCounts(ctx context.Context) (counters, error) {
 	if none, err := t.hasNoOrders(ctx); err != nil || !none {
 		return nil, err
 	}
-	zero := partCounts{}
-	var actions []types.TransactWriteItem
-	for _, r := range t.orderCountRecords(zero, true) {
-		var e table.Expression
-		absent := table.RecordNotExists(&e)
-		actions = append(actions, types.TransactWriteItem{Put: &types.Put{
-			TableName: &t.table.Name, Item: r, ConditionExpression: &absent, ExpressionAttributeNames: e.Names,
-		}})
-	}
-	_, err := t.table.Client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions}, t.table.BulkOptions)
-	if _, cancelled := errors.AsType[*types.TransactionCanceledException](err); cancelled {
-		return nil, nil // another server or a new order has just written counts
-	}
-	if err != nil {
-		return nil, table.WrapError("TransactWriteItems", "of the initial order counts", err)
+	zero := t.firstCounters()
+	// One transaction writes the records of one shard.
+	for records := range slices.Chunk(t.orderCountRecords(zero, true), model.OrderCountParts) {
+		var actions []types.TransactWriteItem
+		for _, r := range records {
+			var e table.Expression
+			absent := table.RecordNotExists(&e)
+			actions = append(actions, types.TransactWriteItem{Put: &types.Put{
+				TableName: &t.table.Name, Item: r, ConditionExpression: &absent, ExpressionAttributeNames: e.Names,
+			}})
+		}
+		_, err := t.table.Client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions}, t.table.BulkOptions)
+		if _, cancelled := errors.AsType[*types.TransactionCanceledException](err); cancelled {
+			return nil, nil // another server or a new order has just written counts
+		}
+		if err != nil {
+			return nil, table.WrapError("TransactWriteItems", "of the initial order counts", err)
+		}
 	}
 	return zero, nil
 }
 
 // orderCountRecords returns the records that store the given order counts. complete means that the
 // counts include all orders.
-func (t Transfers) orderCountRecords(counts partCounts, complete bool) []model.Record {
+func (t Transfers) orderCountRecords(counts counters, complete bool) (records []model.Record) {
 	b := t.table.KeyBuilder()
-	var records []model.Record
-	for i := range model.OrderCountParts {
-		part := fmt.Sprint(i)
-		records = append(records, model.OrderCountsRecord(b, commerce.OrderCounts{Part: part, Complete: complete, ByStatus: counts[part]}))
+	for target, n := range counts {
+		c := commerce.OrderCounts{Part: target.Value(0), Shard: target.Value(1), ByStatus: n}
+		c.Complete = complete && b.Layout.HasFirstCounters(c.Shard)
+		records = append(records, model.OrderCountsRecord(b, c))
 	}
+	slices.SortFunc(records, func(a, b model.Record) int { return cmp.Compare(a.KeyText(), b.KeyText()) })
 	return records
 }

@@ -30,7 +30,7 @@ type loadTotals struct {
 	// countsOrders reports whether the load contains orders. byStatus contains the order counts by
 	// status before the load. It is nil if the table had no complete counts.
 	countsOrders bool
-	byStatus     partCounts
+	byStatus     counters
 	// orders adds up what the loaded orders contribute, and subtracts what the orders contributed that
 	// they replace. The first prepared totals belong to records that prepare has prepared.
 	orders   derive.Totals
@@ -102,6 +102,7 @@ func (l *loadTotals) add(ctx context.Context, dataset commerce.Dataset, records 
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.orders.Layout = l.table.Layout.Get()
 	for i, o := range dataset.Orders {
 		o.Items = o.Lines
 		l.orders.Add(&o.Order)
@@ -139,7 +140,7 @@ func (l *loadTotals) begin(ctx context.Context, hasOrders bool) error {
 	}
 	counts, err := l.statusCounts(ctx)
 	if err == nil && counts != nil {
-		err = l.putAll(ctx, l.orderCountRecords(nil, false))
+		err = l.putAll(ctx, l.orderCountRecords(l.firstCounters(), false))
 	}
 	l.countsOrders, l.byStatus = err == nil, counts
 	return err
@@ -376,10 +377,11 @@ func (l *loadTotals) write(ctx context.Context) (written int, err error) {
 		}
 	}
 	if l.byStatus != nil {
-		if err := l.putAll(ctx, l.orderCountRecords(l.byStatus, true)); err != nil {
+		records := l.orderCountRecords(l.byStatus, true)
+		if err := l.putAll(ctx, records); err != nil {
 			return 0, err
 		}
-		written += model.OrderCountParts
+		written += len(records)
 	}
 	categories, err := l.writeCategories(ctx)
 	if written += categories; err != nil {

@@ -51,8 +51,11 @@ type ImportResult struct {
 	Replaced int `json:"replaced"`
 	// Unchanged counts records that the table already contained with the same attributes.
 	Unchanged int `json:"unchanged"`
-	// LeftOut counts idempotency records, which are not imported.
+	// LeftOut counts the records that are not imported: idempotency records, the layout, and order counts
+	// by status whose keys do not exist in the layout of this table.
 	LeftOut int `json:"leftOut"`
+	// OtherLayout reports whether the file shows that its table had another layout.
+	OtherLayout bool `json:"otherLayout,omitempty"`
 	// Conflicts counts the records that the import did not write, because Overwrite is false and the
 	// table contains a different record with the same key. ConflictKeys contains the keys of the first
 	// 20 of these records.
@@ -124,8 +127,9 @@ func (t Transfers) Import(ctx context.Context, r io.Reader, opts ImportOptions) 
 		opts.From.HadRecords = &hadRecords
 	}
 	i := &importer{
-		numbers: &countInvalidator{Transfers: t, done: map[model.Keys]bool{}},
-		table:   t.table, opts: opts, rawLines: make(chan rawLine), lines: make(chan *importLine, maxPendingLines),
+		numbers:  &countInvalidator{Transfers: t, done: map[model.Keys]bool{}},
+		statuses: importedStatuses{Transfers: t, counts: t.firstCounters(), complete: true},
+		table:    t.table, opts: opts, rawLines: make(chan rawLine), lines: make(chan *importLine, maxPendingLines),
 		slots: semaphore.NewWeighted(maxInFlightBytes), lastLines: map[model.Keys]*importLine{},
 	}
 	i.begun.Store(resumed)
@@ -136,7 +140,11 @@ func (t Transfers) Import(ctx context.Context, r io.Reader, opts ImportOptions) 
 	// If ctx ends, a read of r may continue after Import has returned.
 	go i.read(reading, r)
 	go i.writeLines(ctx, reading)
-	return i.collectResults(stop)
+	done, err := i.collectResults(stop)
+	if err == nil && done.OtherLayout && !opts.DryRun {
+		err = i.statuses.write(ctx, !resumed && !*done.HadRecords)
+	}
+	return done, err
 }
 
 // importer is the state of an import. The methods read, writeLines and collectResults run in
@@ -150,6 +158,8 @@ type importer struct {
 	// maxInFlightBytes.
 	slots   *semaphore.Weighted
 	numbers *countInvalidator
+	// statuses counts the orders of the lines before ImportResult.Offset.
+	statuses importedStatuses
 	// begun is true if a write has begun. The write may also belong to the earlier import that this
 	// import continues.
 	begun atomic.Bool
@@ -169,8 +179,10 @@ type rawLine struct {
 // importLine is a line that is being imported.
 type importLine struct {
 	bytes int64
-	// key is the key of the line's record. It is empty if the line has no record to write.
-	key model.Keys
+	// key is the key of the line's record. It is empty if the line has no record to write. status is the
+	// status of an order.
+	key    model.Keys
+	status string
 	// done is closed after outcome and err have been set.
 	done    chan struct{}
 	outcome lineOutcome
@@ -195,6 +207,7 @@ type lineOutcome int
 const (
 	outcomeBlank lineOutcome = iota
 	outcomeSkipped
+	outcomeOtherLayout
 	outcomeWritten
 	outcomeReplaced
 	outcomeUnchanged
@@ -289,8 +302,8 @@ func (i *importer) writeLines(ctx, reading context.Context) {
 // skipsInvalidLines reports whether the import continues after a line that cannot be imported.
 func (i *importer) skipsInvalidLines() bool { return i.opts.SkipUnreadable || i.opts.DryRun }
 
-// parseLine returns the record of a line. If the line is blank, or contains an idempotency record
-// or the layout of the exported table, it returns no record.
+// parseLine returns the record of a line. If the line is blank, or contains a record that is not
+// imported (see ImportResult.LeftOut), it returns no record.
 //
 // Errors: LineError.
 func (i *importer) parseLine(text []byte) (lineOutcome, model.Record, error) {
@@ -304,7 +317,16 @@ func (i *importer) parseLine(text []byte) (lineOutcome, model.Record, error) {
 	if err != nil {
 		return 0, nil, &LineError{Err: err}
 	}
-	if isIdempotency(rec) || model.EntityOf(model.KeyOf(rec)) == &model.EntityLayout {
+	layout := i.table.Layout.Get()
+	switch e := model.EntityOf(model.KeyOf(rec)); {
+	case e == &model.EntityLayout:
+		if stored, err := model.DecodeLayout(model.Reader{Record: rec}); err != nil || !slices.EqualFunc(stored.Eras, layout, func(a, b model.Era) bool { return a.Shards == b.Shards && a.From.Equal(b.From) }) {
+			return outcomeOtherLayout, nil, nil
+		}
+		return outcomeSkipped, nil, nil
+	case e == &model.EntityOrderCounts && !layout.HasCounters(e.Shard(model.KeyOf(rec).PK)):
+		return outcomeOtherLayout, nil, nil
+	case isIdempotency(rec):
 		return outcomeSkipped, nil, nil
 	}
 	// The index keys depend on the table's number of shards, so compute them again.
@@ -362,7 +384,7 @@ func checkKeys(r model.Record, names ...string) error {
 // key, the goroutine waits until that line has been written.
 func (i *importer) startWrite(ctx context.Context, line *importLine, rec model.Record, weight int64) {
 	key := model.KeyOf(rec)
-	line.key = key
+	line.key, line.status = key, model.TextOf(rec, "status")
 	i.begun.Store(true)
 	i.mu.Lock()
 	before := i.lastLines[key]
@@ -538,6 +560,7 @@ func (i *importer) collectResults(stop context.CancelCauseFunc) (ImportResult, e
 		}
 		if failure = line.err; failure == nil {
 			done = done.add(line)
+			i.statuses.add(line)
 			if i.opts.Done != nil {
 				failure = i.opts.Done(done)
 			}
@@ -561,8 +584,9 @@ func (done ImportResult) add(line *importLine) ImportResult {
 	done.Lines++
 	switch line.outcome {
 	case outcomeBlank:
-	case outcomeSkipped:
+	case outcomeSkipped, outcomeOtherLayout:
 		done.LeftOut++
+		done.OtherLayout = done.OtherLayout || line.outcome == outcomeOtherLayout
 	case outcomeWritten:
 		done.Written++
 	case outcomeReplaced:

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/derive"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
@@ -31,7 +32,7 @@ type countInvalidator struct {
 // Errors are wrapped by table.WrapError.
 func (t Transfers) HasRecords(ctx context.Context) (bool, error) {
 	out, err := t.table.Client.Scan(ctx, &dynamodb.ScanInput{
-		TableName: &t.table.Name, Limit: aws.Int32(model.OrderCountParts + 2), ConsistentRead: aws.Bool(true),
+		TableName: &t.table.Name, Limit: aws.Int32(int32(len(t.table.Layout.Get().FirstCounters())) + 2), ConsistentRead: aws.Bool(true),
 	}, t.table.BulkOptions)
 	if err != nil {
 		return false, table.WrapError("Scan", "to find records before the import", err)
@@ -42,6 +43,45 @@ func (t Transfers) HasRecords(ctx context.Context) (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// importedStatuses counts the imported orders by status. It is needed if the counts in the file belong
+// to another layout.
+type importedStatuses struct {
+	Transfers
+	counts counters
+	// complete reports whether each imported order is new and was counted.
+	complete bool
+}
+
+// add adds the record of a line.
+func (s *importedStatuses) add(line *importLine) {
+	switch e := model.EntityOf(line.key); e {
+	case &model.EntityOrderCounts:
+		counter := derive.TargetOf(e, model.FirstPlaceholderValue(e.SK, line.key.SK), e.Shard(line.key.PK))
+		s.counts.add(derive.Delta{Target: counter}) // write replaces the line's counts
+	case &model.EntityOrder:
+		status, err := commerce.ParseStatus(line.status)
+		s.complete = s.complete && err == nil && line.outcome == outcomeWritten
+		orders := derive.Totals{Layout: s.table.Layout.Get(), Only: []*model.Entity{&model.EntityOrderCounts}}
+		orders.Add(&commerce.Order{ID: commerce.OrderID(model.FirstPlaceholderValue(e.PK, line.key.PK)), Status: status})
+		for _, d := range orders.Deltas {
+			s.counts.add(d)
+		}
+	}
+}
+
+// write writes the counts. If they are incomplete or the table may contain other orders, it marks the
+// stored counts as incomplete, and the server does not return them.
+func (s *importedStatuses) write(ctx context.Context, isWholeTable bool) error {
+	if isWholeTable && s.complete {
+		return s.putAll(ctx, s.orderCountRecords(s.counts, true))
+	}
+	first := counterOf(s.table.Layout.Get().FirstCounters()[0]) // one incomplete record is enough
+	_, err := s.updateIf(ctx, first.Key(s.table.KeyBuilder()), table.AttributeExists(model.AttrComplete), func(e *table.Expression) string {
+		return e.UpdateRecord(nil, model.Record{model.AttrComplete: model.Bool(false)})
+	})
+	return err
 }
 
 // isCounted reports whether an order count can depend on the record with the key k.

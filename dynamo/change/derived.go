@@ -16,7 +16,7 @@ func (c *change) require(k model.Keys, when table.Condition) { c.required[k.Prim
 //
 // Errors: model.ErrCorrupt, errors from table.WrapError.
 func (c *change) addDerivedFrom(ctx context.Context, before, after any) error {
-	deltas, err := derive.Deltas(derive.Change{Before: before, After: after})
+	deltas, err := derive.Deltas(c.Layout, derive.Change{Before: before, After: after})
 	if err != nil {
 		return err
 	}

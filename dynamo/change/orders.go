@@ -61,7 +61,7 @@ func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.O
 		if err != nil {
 			return nil, err
 		}
-		deltas, err := derive.Deltas(derive.Change{After: &order})
+		deltas, err := derive.Deltas(c.Layout, derive.Change{After: &order})
 		if err != nil {
 			return nil, err
 		}
@@ -253,7 +253,7 @@ func (m Mutations) ChangeOrderStatus(ctx context.Context, caller Caller, cmd com
 				changes = append(changes, derive.Change{Before: &level, After: &empty})
 			}
 		}
-		deltas, err := derive.Deltas(changes...)
+		deltas, err := derive.Deltas(c.Layout, changes...)
 		if err != nil {
 			return nil, err
 		}
@@ -385,7 +385,7 @@ func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce
 		if cmd.Quantity == 0 {
 			event.Type = commerce.EventItemRemoved
 		}
-		deltas, err := derive.Deltas(derive.Change{Before: &before, After: &after})
+		deltas, err := derive.Deltas(c.Layout, derive.Change{Before: &before, After: &after})
 		if err != nil {
 			return nil, err
 		}

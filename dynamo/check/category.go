@@ -90,7 +90,7 @@ func (c *check) countInCategory(v *productVerifier) {
 		name = v.decoded.Category
 	}
 	if (&categoryVerifier{name: name}).key(c.table).PK != "" { // the key is empty if the product has no category
-		c.numbers.add(&commerce.Product{Category: name})
+		c.numbers.add(c.layout(), &commerce.Product{Category: name})
 	}
 }
 

@@ -321,6 +321,9 @@ func newCheck(t *table.Table, client *client, opts Options, reports *recentSet) 
 	return c
 }
 
+// layout returns the layout of the table.
+func (c *check) layout() model.Layout { return c.table.Layout.Get() }
+
 func (c *check) run(ctx context.Context) error {
 	err := table.Parallel(ctx, c.opts.Segments, c.opts.Segments, func(ctx context.Context, i int) error {
 		g := &segmentScan{check: c}
@@ -509,7 +512,8 @@ func (c *check) newVerifier(k target, s candidate, r *recount) verifier {
 	case targetRepOrders:
 		return &repOrdersVerifier{id: commerce.EmployeeID(k.id)}
 	default:
-		return &statusCountsVerifier{Target: statusCountsTarget(k.id), recount: c.statuses}
+		pk, sk, _ := strings.Cut(k.id, " ")
+		return &statusCountsVerifier{Target: statusCountsTargetAt(model.Keys{PK: pk, SK: sk}), recount: c.statuses}
 	}
 }
 

@@ -22,8 +22,13 @@ type statusCountsVerifier struct {
 	isRepaired bool
 }
 
-func statusCountsTarget(part string) derive.Target {
-	return derive.TargetOf(&model.EntityOrderCounts, part)
+func statusCountsTarget(part, shard string) derive.Target {
+	return derive.TargetOf(&model.EntityOrderCounts, part, shard)
+}
+
+// statusCountsTargetAt returns the counts record with a primary key.
+func statusCountsTargetAt(k model.Keys) derive.Target {
+	return statusCountsTarget(model.FirstPlaceholderValue(model.EntityOrderCounts.SK, k.SK), model.EntityOrderCounts.Shard(k.PK))
 }
 
 // addStatusCountCandidates selects the counts records that are missing or differ from the scanned
@@ -33,14 +38,14 @@ func (c *check) addStatusCountCandidates() {
 	if !c.keepsStatusCounts && (!c.opts.Repair || c.summary.Orders == 0) {
 		return
 	}
-	for part := range model.OrderCountParts {
-		if t := statusCountsTarget(strconv.Itoa(part)); !c.scannedCounts[t] {
+	for _, counts := range c.layout().FirstCounters() {
+		if t := statusCountsTarget(counts.Part, counts.Shard); !c.scannedCounts[t] {
 			c.numbers.setStored(number{t, model.AttrComplete}, missing)
 		}
 	}
-	for _, part := range c.numbers.candidates(&model.EntityOrderCounts, "", true) {
-		c.uncounted.Store(statusCountsTarget(part), true)
-		c.addCandidate(target{targetStatusCounts, part}, candidate{})
+	for _, t := range c.numbers.candidateTargets(&model.EntityOrderCounts, "", true) {
+		c.uncounted.Store(t, true)
+		c.addCandidate(target{targetStatusCounts, t.Key(c.table.KeyBuilder()).Text()}, candidate{})
 	}
 }
 
@@ -49,7 +54,7 @@ func (c *check) addStatusCountCandidates() {
 func (c *check) addStoredStatusCounts(rec model.Record) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t := statusCountsTarget(model.FirstPlaceholderValue(model.EntityOrderCounts.SK, model.KeyOf(rec).SK))
+	t := statusCountsTargetAt(model.KeyOf(rec))
 	at := model.Reader{Record: rec}
 	c.scannedCounts[t], c.keepsStatusCounts = true, c.keepsStatusCounts || at.Flag(model.AttrComplete)
 	sums := totals{}
@@ -66,14 +71,19 @@ func (c *check) addStoredStatusCounts(rec model.Record) {
 
 // verifyStatusCounts adds the differences between a counts record and the actual counts to diag.
 func verifyStatusCounts(diag *diagnosis, t derive.Target, now counted) {
-	counts := commerce.OrderCounts{Part: t.Value(0), Complete: true}
+	b := diag.table.KeyBuilder()
+	counts := commerce.OrderCounts{Part: t.Value(0), Shard: t.Value(1), Complete: b.Layout.HasFirstCounters(t.Value(1))}
 	for _, s := range commerce.Statuses() {
 		counts.ByStatus[s] = now.numbers[number{t, s.String()}]
 	}
-	want := model.OrderCountsRecord(diag.table.KeyBuilder(), counts)
+	want := model.OrderCountsRecord(b, counts)
 	switch {
-	case !isPart(t.Value(0), model.OrderCountParts):
-		diag.addOrphan(kindStatusCounts, now.record, "this record stores order counts, but its key contains an invalid record number")
+	case !isPart(t.Value(0), model.OrderCountParts), !b.Layout.HasCounters(t.Value(1)):
+		if now.record != nil {
+			diag.addOrphan(kindStatusCounts, now.record, "this record stores order counts, but its key contains an invalid record number or shard")
+		}
+	case now.record == nil && !counts.Complete && counts.ByStatus == commerce.StatusCounts{}:
+		// The record begins with the first order that it counts.
 	case now.record == nil:
 		diag.addMissing(kindStatusCounts, want, nil, "this record with order counts by status is missing")
 	default:
@@ -198,7 +208,7 @@ func productOrders(sku commerce.SKU) number {
 // markOrderCountsChanged calls numbers.markChanged for the counts to which an order contributes
 // according to its records, before and after a repair.
 func (c *check) markOrderCountsChanged(id commerce.OrderID, records []model.Record, left bool) {
-	c.numbers.markChanged(number{statusCountsTarget(model.OrderCountPart(id)), model.AttrComplete}, false)
+	c.numbers.markChanged(number{statusCountsTarget(c.layout().OrderCounter(id)), model.AttrComplete}, false)
 	for _, rec := range records {
 		for _, sku := range namedProducts(rec) {
 			c.numbers.markChanged(productOrders(sku), left)

@@ -176,7 +176,7 @@ func TestTableWithAlmostOnlyWrongRecords(t *testing.T) {
 		if r.Store, err = dynamo.New(db, dynamo.Options{Table: r.Name, Shards: 3}); err != nil {
 			t.Fatal(err)
 		}
-		want := fmt.Sprint("index-keys ", 3*len(dataset.Customers)+len(dataset.Employees)+len(dataset.Orders)+len(dataset.Products))
+		want := fmt.Sprint("index-keys ", 3*len(dataset.Customers)+len(dataset.Employees)+len(dataset.Orders)+len(dataset.Products), ", order-counts ", (1+3)*32)
 		for _, repair := range []bool{false, true} {
 			inconsistencies, summary := r.Check(check.Options{Repair: repair, MaxCandidates: 7})
 			if got := storetest.FormatKindCounts(inconsistencies); got != want || repair && summary.UnrepairedCount() > 0 {

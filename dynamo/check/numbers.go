@@ -19,8 +19,8 @@ type number struct {
 type totals map[number]int
 
 // add adds what a base value contributes to the sums that includes selects.
-func (t totals) add(base any, includes func(*derive.Sum) bool) {
-	derive.Contributions(base, func(target derive.Target, a derive.Amount) {
+func (t totals) add(l model.Layout, base any, includes func(*derive.Sum) bool) {
+	derive.Contributions(l, base, func(target derive.Target, a derive.Amount) {
 		if includes(a.Sum) {
 			t[number{target, a.Attribute}] += a.Int()
 		}
@@ -32,9 +32,9 @@ func (t totals) add(base any, includes func(*derive.Sum) bool) {
 func readsOrders(s *derive.Sum) bool { return s.List == nil && !s.Local }
 
 // numbers compares stored derived numbers with what the scanned records contribute. If a number
-// differs, it must be counted again, because it may have changed during the scan. If several records
-// store parts of a number, numbers compares their sum, and the target has only the first value.
-// Methods are safe for concurrent use.
+// differs, it must be counted again, because it may have changed during the scan. Several records
+// store parts of an account rep's order count. It compares their sum, and the target has only the
+// first value. Methods are safe for concurrent use.
 type numbers struct {
 	mu  sync.Mutex
 	all map[number]*comparison
@@ -53,7 +53,9 @@ func (n *numbers) update(k number, f func(*comparison)) {
 	if n.all == nil {
 		n.all = map[number]*comparison{}
 	}
-	k.Target = derive.TargetOf(k.Entity, k.Value(0))
+	if k.Entity == &model.EntityRepOrders {
+		k.Target = derive.TargetOf(k.Entity, k.Value(0))
+	}
 	if n.all[k] == nil {
 		n.all[k] = &comparison{}
 	}
@@ -62,9 +64,9 @@ func (n *numbers) update(k number, f func(*comparison)) {
 
 // add adds what a base value contributes. It ignores local sums, because they are verified with
 // their targets.
-func (n *numbers) add(base any) {
+func (n *numbers) add(l model.Layout, base any) {
 	derived := totals{}
-	derived.add(base, func(s *derive.Sum) bool { return !s.Local })
+	derived.add(l, base, func(s *derive.Sum) bool { return !s.Local })
 	for k, amount := range derived {
 		n.update(k, func(c *comparison) { c.derived += amount })
 	}
@@ -86,15 +88,22 @@ func (n *numbers) markChanged(k number, left bool) {
 
 // candidates returns the first values of the targets with a number that must be counted again. It
 // returns those without a stored number only if unstored is true.
-func (n *numbers) candidates(target *model.Entity, attribute string, unstored bool) []string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	var ids []string
-	for k, c := range maps.All(n.all) {
-		if k.Entity == target && (attribute == "" || k.attribute == attribute) && !c.left && (c.isStored || unstored) && (c.changed || !c.isStored || c.stored != c.derived) {
-			ids = append(ids, k.Value(0))
-		}
+func (n *numbers) candidates(target *model.Entity, attribute string, unstored bool) (ids []string) {
+	for _, t := range n.candidateTargets(target, attribute, unstored) {
+		ids = append(ids, t.Value(0))
 	}
 	slices.Sort(ids)
 	return slices.Compact(ids)
+}
+
+// candidateTargets is candidates, but returns the targets, in any order.
+func (n *numbers) candidateTargets(target *model.Entity, attribute string, unstored bool) (targets []derive.Target) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for k, c := range maps.All(n.all) {
+		if k.Entity == target && (attribute == "" || k.attribute == attribute) && !c.left && (c.isStored || unstored) && (c.changed || !c.isStored || c.stored != c.derived) {
+			targets = append(targets, k.Target)
+		}
+	}
+	return targets
 }

@@ -518,7 +518,7 @@ func (v *orderVerifier) updateCheckState(c *check, diag, last *diagnosis) {
 	}
 	switch {
 	case !v.mayBeCounted:
-		c.numbers.add(v.decodedWithItems())
+		c.numbers.add(c.layout(), v.decodedWithItems())
 	case v.decoded.Status.ReservesStock():
 		for _, line := range v.lines {
 			c.addCandidateLocked(target{targetProduct, string(line.SKU)}, candidate{recountStock: true})
@@ -559,10 +559,10 @@ func (v *orderVerifier) reservationKnown(diag *diagnosis) bool {
 func (v *orderVerifier) misleadsRecount(c *check) bool {
 	own, right := totals{}, totals{}
 	if o, _ := c.ownOrder(v.id, v.orderRecord, v.items); o != nil {
-		own.add(o, readsOrders)
+		own.add(c.layout(), o, readsOrders)
 	}
 	if v.decoded != nil {
-		right.add(v.decodedWithItems(), readsOrders)
+		right.add(c.layout(), v.decodedWithItems(), readsOrders)
 	}
 	return !maps.Equal(own, right)
 }

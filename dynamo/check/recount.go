@@ -1,11 +1,11 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -100,7 +100,7 @@ func (c *check) recountTargets(targets []target, candidates map[target]candidate
 			if _, err := c.orders.discover(ctx); err != nil {
 				return nil, err
 			}
-			if numbers, _, err = c.orders.count(ctx, func(_ string, s commerce.Status) bool { return readsAll || s == 0 || s.ReservesStock() }); err != nil {
+			if numbers, _, err = c.orders.count(ctx, func(_ derive.Target, s commerce.Status) bool { return readsAll || s == 0 || s.ReservesStock() }); err != nil {
 				return nil, err
 			}
 		}
@@ -146,16 +146,19 @@ func (c *check) countAgain(ctx context.Context, r *recount, t derive.Target, n i
 func (c *check) recountStatuses() *recount {
 	return newRecount(func(ctx context.Context, _ map[derive.Target]counted) (map[derive.Target]counted, error) {
 		all := map[derive.Target]counted{}
-		for part := range model.OrderCountParts {
-			t := derive.TargetOf(&model.EntityOrderCounts, strconv.Itoa(part))
-			if _, ok := c.uncounted.Load(t); !ok {
-				continue
-			}
+		var targets []derive.Target
+		for t := range c.uncounted.Range {
+			targets = append(targets, t.(derive.Target))
+		}
+		slices.SortFunc(targets, func(a, b derive.Target) int {
+			return cmp.Or(cmp.Compare(a.Value(1), b.Value(1)), cmp.Compare(a.Value(0), b.Value(0)))
+		})
+		for _, t := range targets {
 			before, err := c.readTargets(ctx, []derive.Target{t})
 			if err != nil {
 				return nil, err
 			}
-			numbers, unreadable, err := c.orders.count(ctx, func(of string, _ commerce.Status) bool { return of == t.Value(0) })
+			numbers, unreadable, err := c.orders.count(ctx, func(of derive.Target, _ commerce.Status) bool { return of == t })
 			if err != nil {
 				return nil, err
 			}
@@ -178,7 +181,7 @@ func (c *check) recountStatuses() *recount {
 		// If the index contains orders that were not counted, another pass is necessary.
 		placed, err := c.orders.discover(ctx)
 		for _, id := range placed {
-			t := derive.TargetOf(&model.EntityOrderCounts, model.OrderCountPart(id))
+			t := statusCountsTarget(c.layout().OrderCounter(id))
 			if now, ok := all[t]; ok && now.doubt == "" {
 				now.doubt = reasonOrdersChanged
 				all[t] = now
@@ -225,7 +228,7 @@ func (c *check) countList(ctx context.Context, attribute string, target *model.E
 	err = c.client.queryRange(ctx, sum.List, partition, string(sum.List.SK), within, types.SelectCount, func(out *dynamodb.QueryOutput) error {
 		for _, rec := range out.Items {
 			k := model.KeyOf(rec)
-			sums.add(sum.Listed(value, model.EntityOf(k).KeyValues(k)), func(s *derive.Sum) bool { return s == sum })
+			sums.add(c.layout(), sum.Listed(value, model.EntityOf(k).KeyValues(k)), func(s *derive.Sum) bool { return s == sum })
 		}
 		return nil
 	})
@@ -245,13 +248,13 @@ type scannedOrders struct {
 	since time.Time
 
 	mu sync.Mutex
-	// settled contains what delivered and cancelled orders contribute, by the number of the record that
-	// counts them by status. It excludes orders that are new, or that a repair may change. A recount
-	// does not read the settled orders again.
-	settled map[string]totals
-	// open contains the other orders. It maps the same numbers to the orders, and each order to its
+	// settled contains what delivered and cancelled orders contribute, by the record that counts them
+	// by status. It excludes orders that are new, or that a repair may change. A recount does not read
+	// the settled orders again.
+	settled map[derive.Target]totals
+	// open contains the other orders. It maps the same records to the orders, and each order to its
 	// status. If the status is unknown or may be wrong, it is 0.
-	open map[string]map[commerce.OrderID]commerce.Status
+	open map[derive.Target]map[commerce.OrderID]commerce.Status
 	// misleading contains the orders whose own record contributes other amounts than the order should,
 	// because it could not be repaired. The values are further customers who may have a copy.
 	misleading map[commerce.OrderID]map[commerce.CustomerID]bool
@@ -263,7 +266,7 @@ func newScannedOrders(c *check) *scannedOrders {
 	now := c.table.Now()
 	return &scannedOrders{
 		check: c, since: now.Add(-maxVisibilityDelay), discoveredUntil: now,
-		settled: map[string]totals{}, open: map[string]map[commerce.OrderID]commerce.Status{}, misleading: map[commerce.OrderID]map[commerce.CustomerID]bool{},
+		settled: map[derive.Target]totals{}, open: map[derive.Target]map[commerce.OrderID]commerce.Status{}, misleading: map[commerce.OrderID]map[commerce.CustomerID]bool{},
 	}
 }
 
@@ -271,20 +274,21 @@ func newScannedOrders(c *check) *scannedOrders {
 func (s *scannedOrders) add(id commerce.OrderID, o *commerce.Order) (isNew bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	part := model.OrderCountPart(id)
+	layout := s.check.layout()
+	counter := statusCountsTarget(layout.OrderCounter(id))
 	if o != nil && !s.isRecent(id) && len(o.Status.Transitions()) == 0 {
-		if s.settled[part] == nil {
-			s.settled[part] = totals{}
+		if s.settled[counter] == nil {
+			s.settled[counter] = totals{}
 		}
-		s.settled[part].add(o, readsOrders)
+		s.settled[counter].add(layout, o, readsOrders)
 		return true
 	}
-	if s.open[part] == nil {
-		s.open[part] = map[commerce.OrderID]commerce.Status{}
+	if s.open[counter] == nil {
+		s.open[counter] = map[commerce.OrderID]commerce.Status{}
 	}
-	_, known := s.open[part][id]
-	if s.open[part][id] = 0; o != nil {
-		s.open[part][id] = o.Status
+	_, known := s.open[counter][id]
+	if s.open[counter][id] = 0; o != nil {
+		s.open[counter][id] = o.Status
 	}
 	return !known
 }
@@ -303,20 +307,21 @@ func (s *scannedOrders) markMisleading(id commerce.OrderID, extraCustomers map[c
 }
 
 // unsettled returns the orders that a recount must read, and what the other orders contribute. Its
-// argument selects the orders by the number of the record that counts them, and by their status.
-func (s *scannedOrders) unsettled(includes func(part string, status commerce.Status) bool) (orders []commerce.OrderID, settled totals) {
+// argument selects the orders by the record that counts them, and by their status.
+func (s *scannedOrders) unsettled(includes func(counter derive.Target, status commerce.Status) bool) (orders []commerce.OrderID, settled totals) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	settled = totals{}
-	for i := range model.OrderCountParts {
-		part := strconv.Itoa(i)
-		if includes(part, 0) {
-			for k, n := range s.settled[part] {
+	for counter, numbers := range s.settled {
+		if includes(counter, 0) {
+			for k, n := range numbers {
 				settled[k] += n
 			}
 		}
-		for id, status := range s.open[part] {
-			if includes(part, status) {
+	}
+	for counter, open := range s.open {
+		for id, status := range open {
+			if includes(counter, status) {
 				orders = append(orders, id)
 			}
 		}
@@ -329,13 +334,13 @@ func (s *scannedOrders) unsettled(includes func(part string, status commerce.Sta
 // cannot be read, it returns this order's ID as unreadable.
 //
 // It returns the errors of client.get and client.query.
-func (s *scannedOrders) count(ctx context.Context, includes func(string, commerce.Status) bool) (sums totals, unreadable commerce.OrderID, err error) {
+func (s *scannedOrders) count(ctx context.Context, includes func(derive.Target, commerce.Status) bool) (sums totals, unreadable commerce.OrderID, err error) {
 	c := s.check
 	orders, sums := s.unsettled(includes)
 	add := func(o *commerce.Order) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		sums.add(o, readsOrders)
+		sums.add(c.layout(), o, readsOrders)
 	}
 	// special contains the orders that need further reads. Few orders do.
 	var special []func(context.Context) error

@@ -252,7 +252,7 @@ func (c *check) noteScanned(v verifier) {
 				c.numbers.setStored(productStock(v.sku), available)
 			}
 			for _, level := range v.decodedLevels {
-				c.numbers.add(level)
+				c.numbers.add(c.layout(), level)
 			}
 		}
 	}

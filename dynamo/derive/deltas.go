@@ -17,7 +17,7 @@ type Change struct{ Before, After any }
 // Target identifies a record that stores derived numbers.
 type Target struct {
 	Entity *model.Entity
-	// values are the values of the placeholders in the primary key.
+	// values are the values of the placeholders in the primary key, and then its shard.
 	values [maxPlaceholders]string
 }
 
@@ -92,6 +92,8 @@ func (d Delta) value(attribute string) decimal.Decimal {
 
 // Totals adds up what base values contribute, by target. The zero value has no contributions.
 type Totals struct {
+	// Layout is the layout of the table that contains the targets.
+	Layout model.Layout
 	// Deltas are the totals, in the order in which the first base value contributed to them.
 	Deltas []Delta
 	// Only are the entities whose records are totalled. If it is nil, these are all targets.
@@ -111,7 +113,7 @@ func (t *Totals) Add(base any) {
 func (t *Totals) Subtract(base any) { t.contribute(base, decimal.Decimal.Neg) }
 
 func (t *Totals) contribute(base any, signed func(decimal.Decimal) decimal.Decimal) {
-	Contributions(base, func(target Target, a Amount) {
+	Contributions(t.Layout, base, func(target Target, a Amount) {
 		if t.Only != nil && !slices.Contains(t.Only, target.Entity) {
 			return
 		}
@@ -120,9 +122,10 @@ func (t *Totals) contribute(base any, signed func(decimal.Decimal) decimal.Decim
 	})
 }
 
-// Contributions calls yield with each amount that a base value contributes to a derived number.
-func Contributions(base any, yield func(Target, Amount)) {
-	c := contributor{yield: yield}
+// Contributions calls yield with each amount that a base value contributes to a derived number in a
+// table with the given layout.
+func Contributions(l model.Layout, base any, yield func(Target, Amount)) {
+	c := contributor{layout: l, yield: yield}
 	for i := range sums {
 		c.sum = &sums[i]
 		for _, from := range c.sum.from {
@@ -181,12 +184,12 @@ func (t *Totals) Of(e *model.Entity) []Delta {
 	return slices.DeleteFunc(slices.Clone(t.Deltas), func(d Delta) bool { return d.Entity != e })
 }
 
-// Deltas returns how derived numbers change if base values change: what the values after the changes
+// Deltas returns how derived numbers in a table with the given layout change if base values change: what the values after the changes
 // contribute, minus what the values before them contribute. It omits records that stay the same.
 //
 // It returns the error of Totals.Err.
-func Deltas(changes ...Change) ([]Delta, error) {
-	var t Totals
+func Deltas(l model.Layout, changes ...Change) ([]Delta, error) {
+	t := Totals{Layout: l}
 	for _, change := range changes {
 		t.Add(change.After)
 		t.Subtract(change.Before)

@@ -37,6 +37,7 @@ type shop struct {
 	contended *dynamo.Store
 	before    *atomic.Pointer[func()]
 	orders    []commerce.OrderID
+	shards    int
 }
 
 func newDataset(t *testing.T) commerce.Dataset {
@@ -69,7 +70,7 @@ func newDataset(t *testing.T) commerce.Dataset {
 
 func newShop(t *testing.T, rt *rapid.T, db *dynamodb.Client, opts dynamo.Options) *shop {
 	dataset := newDataset(t)
-	s := &shop{RawTable: storetest.NewRawTable(t, db, dataset, opts), rt: rt, before: &atomic.Pointer[func()]{}}
+	s := &shop{RawTable: storetest.NewRawTable(t, db, dataset, opts), rt: rt, shards: opts.Shards, before: &atomic.Pointer[func()]{}}
 	hooked := storetest.WithRequestHook(db, func(_ context.Context, in any) error {
 		if _, ok := in.(*dynamodb.TransactWriteItemsInput); ok {
 			if f := s.before.Swap(nil); f != nil {
@@ -206,7 +207,7 @@ func everything(derive.Sum, model.Keys) bool { return true }
 // compare compares the stored derived numbers with those that the base values contribute. selected
 // reports whether the number in the record with this key is compared.
 func (s *shop) compare(selected func(derive.Sum, model.Keys) bool) {
-	var totals derive.Totals
+	totals := derive.Totals{Layout: model.OneEra(s.shards)}
 	for _, base := range s.baseValues() {
 		totals.Add(base)
 	}

@@ -42,7 +42,7 @@ func (s *shop) miscounts() map[storedNumber]*big.Rat {
 		all[n].Add(all[n], amount)
 	}
 	for _, base := range s.baseValues() {
-		derive.Contributions(base, func(t derive.Target, a derive.Amount) {
+		derive.Contributions(model.OneEra(s.shards), base, func(t derive.Target, a derive.Amount) {
 			amount, _ := new(big.Rat).SetString(a.Value.Neg().String())
 			add(t.Key(&model.KeyBuilder{}), a.Attribute, amount)
 		})

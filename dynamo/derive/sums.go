@@ -41,12 +41,13 @@ type Sum struct {
 // contributor receives what a base value contributes. It is a struct instead of a function, so that
 // the targets allocate nothing.
 type contributor struct {
-	sum   *Sum
-	yield func(Target, Amount)
+	layout model.Layout
+	sum    *Sum
+	yield  func(Target, Amount)
 }
 
 // add adds an amount to the named attribute of a target. The target consists of the values for
-// the placeholders in its primary key.
+// the placeholders in its primary key, and its shard if the key contains one.
 func (c *contributor) add(attribute string, amount decimal.Decimal, values ...string) {
 	target := Target{Entity: c.sum.Target}
 	copy(target.values[:], values)
@@ -82,7 +83,8 @@ func (s *Sum) Bases() []*model.Entity {
 var sums = []Sum{
 	{Target: &model.EntityOrderCounts, Attributes: statusNames(), from: []contribution{
 		from(func(o *commerce.Order, to *contributor) {
-			to.add(o.Status.String(), number(1), model.OrderCountPart(o.ID))
+			part, shard := to.layout.OrderCounter(o.ID)
+			to.add(o.Status.String(), number(1), part, shard)
 		}),
 	}},
 	{Target: &model.EntityRepOrders, Attributes: []string{model.AttrOrders},

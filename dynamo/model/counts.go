@@ -1,19 +1,49 @@
 package model
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// OrderCountParts is the number of records that count orders by status. The orders are divided
-// among these records, so that concurrent changes of different orders rarely write the same record
-// (docs/adr/0033-counts.md).
+// OrderCountParts is the number of records with one partition key that count orders by status. The
+// orders are divided among these records, so that concurrent changes of different orders rarely
+// write the same record (docs/adr/0033-counts.md). Shards raise the orders a second
+// (docs/adr/0051-shards-over-time.md).
 const OrderCountParts = 32
 
-// OrderCountPart returns the number, from 0 to OrderCountParts-1, of the record that counts id.
-func OrderCountPart(id commerce.OrderID) string {
-	return strconv.Itoa(ShardOf(string(id), OrderCountParts))
+// OrderCounter returns the values in the key of the record that counts an order by status: the
+// record's number, from 0 to OrderCountParts-1, and its shard. If the order belongs to an era with one
+// shard, the key contains no shard, and shard is empty. Stored keys depend on the result, so it must
+// never change.
+func (l Layout) OrderCounter(id commerce.OrderID) (part, shard string) {
+	shards := l.shardsAt(&EntityOrder, EntityOrder.IndexSK.Prefix()+string(id))
+	part = strconv.Itoa(int(hashOf(string(id)) / uint32(shards) % OrderCountParts))
+	if shards > 1 {
+		shard = strconv.Itoa(ShardOf(string(id), shards))
+	}
+	return part, shard
+}
+
+// HasFirstCounters reports whether FirstCounters returns records of a shard.
+func (l Layout) HasFirstCounters(shard string) bool { return OneEra(l.first()).HasCounters(shard) }
+
+// HasCounters reports whether the records of a shard count orders of any era.
+func (l Layout) HasCounters(shard string) bool {
+	return slices.Contains(l.Partitions(&OrderCounts.AccessPattern, ""), shardSuffixOf(shard))
+}
+
+// FirstCounters returns counts of zero in each record that every table has. These are the records of
+// the first era. If their field Complete is true, the table counts all orders. Other counter
+// records begin with the first order that they count, and this field is false.
+func (l Layout) FirstCounters() (all []commerce.OrderCounts) {
+	for _, key := range OneEra(l.first()).Partitions(&OrderCounts.AccessPattern, string(EntityOrderCounts.PK)) {
+		for part := range OrderCountParts {
+			all = append(all, commerce.OrderCounts{Part: strconv.Itoa(part), Shard: EntityOrderCounts.Shard(key)})
+		}
+	}
+	return all
 }
 
 // OrderCountsRecord encodes c, which is one of the records that count orders by status.
@@ -23,6 +53,7 @@ func OrderCountsRecord(b *KeyBuilder, c commerce.OrderCounts) Record {
 
 func orderCountsAttributes(a *attributeVisitor, c *commerce.OrderCounts) {
 	textAttribute(a, AttrPart, &c.Part, len("31"))
+	optionalTextAttribute(a, AttrShard, &c.Shard, len("63"))
 	a.flag(AttrComplete, &c.Complete)
 	for _, s := range commerce.Statuses() {
 		a.number(s.String(), &c.ByStatus[s])

@@ -57,8 +57,8 @@ func problemsOf(all []*Entity) (problems []string) {
 		if e.PK == "" || e.SK == "" || (e.IndexPK == "") != (e.IndexSK == "") {
 			add("declare PK and SK, and either both or none of IndexPK and IndexSK")
 		}
-		if (e.Sharded || e.Optional) && e.IndexPK == "" {
-			add("a record without index keys is neither Sharded nor Optional")
+		if (e.Sharded && (e.Kind != Sum || len(e.PK.Placeholders()) > 0) || e.Optional) && e.IndexPK == "" {
+			add("a record without index keys is neither Sharded nor Optional, except a Sum with a constant PK")
 		}
 		if (e.Kind == Base || e.Kind == Sum) != (e.Of == nil) {
 			add("set Of for a Copy, Claim or Latest, and only for these kinds")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/ordergraph/ordergraph/commerce"
@@ -14,11 +15,24 @@ import (
 // software wrote the record, and EntityOf returns nil.
 func EntityOf(k Keys) *Entity {
 	for _, e := range allEntities {
-		if e.PK.Matches(k.PK) && e.SK.Matches(k.SK) {
+		if e.SK.Matches(k.SK) && e.PK.Matches(strings.TrimSuffix(k.PK, shardSuffixOf(e.Shard(k.PK)))) {
 			return e
 		}
 	}
 	return nil
+}
+
+// Shard returns the shard in a primary partition key, such as 3 in ORDER_COUNTS#3. If the key contains
+// no shard, it returns "".
+func (e *Entity) Shard(pk string) string {
+	if !e.isShardedInTable() {
+		return ""
+	}
+	shard, ok := strings.CutPrefix(pk, string(e.PK)+"#")
+	if n, err := strconv.Atoi(shard); !ok || err != nil || n < 0 || n >= MaxShards || shard != strconv.Itoa(n) {
+		return ""
+	}
+	return shard
 }
 
 // OwnerOf returns the customer who owns the records with a partition key. It returns false if no

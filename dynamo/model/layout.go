@@ -173,15 +173,27 @@ func ShardSuffix(shard, shards int) string {
 	return "#" + strconv.Itoa(shard)
 }
 
+// shardSuffixOf returns the end of a partition key with the given shard, or "" if shard is empty.
+func shardSuffixOf(shard string) string {
+	if shard == "" {
+		return ""
+	}
+	return "#" + shard
+}
+
 // ShardOf returns the shard number of an ID. Stored keys contain the shard number, so its
 // calculation must never change.
 func ShardOf(id string, shards int) int {
 	if shards <= 1 {
 		return 0
 	}
+	return int(hashOf(id) % uint32(shards))
+}
+
+func hashOf(id string) uint32 {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(id))
-	return int(h.Sum32() % uint32(shards))
+	return h.Sum32()
 }
 
 // first returns the number of shards of the first era.
@@ -247,6 +259,15 @@ type Segment struct {
 func (l Layout) Segments(p *AccessPattern, keys ...string) []Segment {
 	segments := []Segment{{Partitions: appendShards(nil, keys, l.first())}}
 	if len(l) < 2 {
+		return segments
+	}
+	if p.Index == "" { // counter records, which are not sorted by time
+		all := &segments[0].Partitions
+		for _, era := range l[1:] {
+			*all = appendShards(*all, keys, era.Shards)
+		}
+		slices.Sort(*all)
+		*all = slices.Compact(*all)
 		return segments
 	}
 	for _, era := range l[1:] {

@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -100,6 +101,30 @@ func TestMalformedLayouts(t *testing.T) {
 		record["eras"] = model.TextListValue(slices.DeleteFunc(strings.Split(text, ","), func(s string) bool { return s == "" }))
 		if _, err := model.DecodeLayout(model.Reader{Record: record}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the eras %q have the error %v, want %q", text, err, want)
+		}
+	}
+}
+
+// Each shard uses all its counter records. With one shard, older versions use the same records.
+func TestOrderCounter(t *testing.T) {
+	for _, shards := range []int{1, 3, 16, model.MaxShards} {
+		counted := map[[2]string]int{}
+		for n := range 400 * shards {
+			id := commerce.OrderID(fmt.Sprintf("01KDVDS8Y%017d", n*n))
+			part, shard := model.OneEra(shards).OrderCounter(id)
+			if shards == 1 && (shard != "" || part != fmt.Sprint(model.ShardOf(string(id), 32))) {
+				t.Fatalf("%s is counted in part %s of shard %q", id, part, shard)
+			}
+			if shards > 1 && shard != fmt.Sprint(model.ShardOf(string(id), shards)) {
+				t.Fatalf("%s is counted in shard %s", id, shard)
+			}
+			counted[[2]string{shard, part}]++
+		}
+		if len(counted) != 32*shards {
+			t.Errorf("%d shards use %d counter records, want %d", shards, len(counted), 32*shards)
+		}
+		if first := model.OneEra(shards).FirstCounters(); len(first) != 32*shards || counted[[2]string{first[0].Shard, first[0].Part}] == 0 {
+			t.Errorf("%d shards have %d first counters: %v", shards, len(first), first[0])
 		}
 	}
 }

@@ -147,7 +147,8 @@ type Entity struct {
 	PK, SK           KeyTemplate
 	IndexPK, IndexSK KeyTemplate
 	// Sharded reports whether the records are spread over several index partition keys. If the table
-	// has more than one shard, each of these keys is IndexPK followed by a shard number.
+	// has more than one shard, each of these keys is IndexPK followed by a shard number. If the entity
+	// has no index keys, this applies to PK, and the records have the attribute AttrShard.
 	Sharded bool
 	// Optional reports whether some of the records have no index keys.
 	Optional bool
@@ -229,7 +230,7 @@ var (
 	EntityEmployeeWarehouse = Entity{Name: "employeeWarehouse", Description: "employee's warehouse (edge)",
 		PK: "EMPLOYEE#{employeeId}", SK: "WAREHOUSE", IndexPK: "WAREHOUSE#{warehouseId}", IndexSK: "EMPLOYEE#{employeeId}", Kind: Copy, Of: &EntityEmployee}
 	EntityOrderCounts = Entity{Name: "orderCounts", Description: "one of the records that count orders by status",
-		PK: "ORDER_COUNTS", SK: "PART#{part}", Kind: Sum, codec: codecFor[commerce.OrderCounts](orderCountsAttributes)}
+		PK: "ORDER_COUNTS", SK: "PART#{part}", Sharded: true, Kind: Sum, codec: codecFor[commerce.OrderCounts](orderCountsAttributes)}
 	EntityRepOrders = Entity{Name: "repOrders", Description: "one of the records that count an account rep's orders",
 		PK: "EMPLOYEE#{employeeId}", SK: "ORDERS#{part}", Kind: Sum, codec: codecFor[commerce.RepOrderCount](repOrderCountAttributes)}
 	EntitySpending = Entity{Name: "spending", Description: "a customer's spending in one month and currency",
@@ -350,6 +351,9 @@ func (b *KeyBuilder) record(e *Entity, attributes Record) Record {
 		return b.Build(t, values...)
 	}
 	k := Keys{PK: key(e.PK), SK: key(e.SK)}
+	if e.isShardedInTable() {
+		k.PK += shardSuffixOf(e.placeholderValue(AttrShard, attributes))
+	}
 	if e.IndexPK != "" && (!e.Optional || attributes[e.AttributeForPlaceholder(e.IndexPK.Placeholders()[0])] != nil) {
 		k.IndexPK, k.IndexSK = key(e.IndexPK), key(e.IndexSK)
 		if e.Sharded {
@@ -360,6 +364,9 @@ func (b *KeyBuilder) record(e *Entity, attributes Record) Record {
 	return b.Identify(e, k.Attributes().Merge(attributes))
 }
 
+// isShardedInTable reports whether the primary keys contain shards, instead of the index keys.
+func (e *Entity) isShardedInTable() bool { return e.Sharded && e.IndexPK == "" }
+
 // Identify sets the attributes of a record that name its entity, and returns the record.
 func (b *KeyBuilder) Identify(e *Entity, r Record) Record {
 	r["entity"] = Str(e.Name)
@@ -367,11 +374,15 @@ func (b *KeyBuilder) Identify(e *Entity, r Record) Record {
 }
 
 // IdentifyingRecord returns a record with only a primary key, the attributes in this key and the
-// name of the entity. values are the values of the key's placeholders. More values are ignored.
+// name of the entity. values are the values of the key's placeholders, and then the shard of a record
+// whose primary key contains one. More values are ignored.
 func (b *KeyBuilder) IdentifyingRecord(e *Entity, values ...string) Record {
 	r := b.IdentifyingKey(e, values...).Attributes()
 	for i, name := range e.SK.appendPlaceholders(e.PK.appendPlaceholders(make([]string, 0, 4))) {
 		r[e.AttributeForPlaceholder(name)] = Str(values[i])
+	}
+	if shard := e.Shard(TextOf(r, AttrPK)); shard != "" {
+		r[AttrShard] = Str(shard)
 	}
 	return b.Identify(e, r)
 }
@@ -379,7 +390,12 @@ func (b *KeyBuilder) IdentifyingRecord(e *Entity, values ...string) Record {
 // IdentifyingKey returns the primary key of the record that IdentifyingRecord returns.
 func (b *KeyBuilder) IdentifyingKey(e *Entity, values ...string) Keys {
 	ofPK := strings.Count(string(e.PK), "{")
-	return Keys{PK: b.Build(e.PK, values[:ofPK]...), SK: b.Build(e.SK, values[ofPK:ofPK+strings.Count(string(e.SK), "{")]...)}
+	all := ofPK + strings.Count(string(e.SK), "{")
+	k := Keys{PK: b.Build(e.PK, values[:ofPK]...), SK: b.Build(e.SK, values[ofPK:all]...)}
+	if e.isShardedInTable() {
+		k.PK += shardSuffixOf(values[all])
+	}
+	return k
 }
 
 // AttributeForPlaceholder returns the name of the attribute whose value replaces a placeholder.

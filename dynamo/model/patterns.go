@@ -39,7 +39,8 @@ type AccessPattern struct {
 	// EmbeddedInParent reports whether the parent record may embed the result, such as an order's
 	// line items. The pattern then sends a request only if the result is not embedded.
 	EmbeddedInParent bool
-	// MaxLength is the maximum number of records in the list, or 0 if there is no maximum.
+	// MaxLength is the maximum number of records in the list, or 0 if there is no maximum. For
+	// QueryPerShard, it is the maximum for each shard.
 	MaxLength int
 	// Owner is Entity.Owner of the records. It is 0 if PK does not contain the owner.
 	Owner access.Permission
@@ -96,6 +97,9 @@ func keysByID[ID ~string](e *Entity) func(*KeyBuilder, ID) Keys {
 func collectionPattern[V any](number int, what string, e Entity, direction string, decode func(*Codec, Reader) (V, error)) *ListPattern[V] {
 	p := pattern(number, what, e)
 	p.Operation, p.SK, p.Direction = "Query", KeyTemplate(e.SK.Prefix()), direction
+	if e.isShardedInTable() {
+		p.Operation = QueryPerShard
+	}
 	return &ListPattern[V]{p, decode}
 }
 

@@ -26,6 +26,7 @@ const (
 	AttrOrderCount = "orderCount"
 	AttrComplete   = "complete"
 	AttrPart       = "part"
+	AttrShard      = "shard"
 	AttrSpent      = "spent"
 	AttrOrders     = "orders"
 	// AttrOpenOrders and AttrReservedUnits are in the record of a customer's last event. They count

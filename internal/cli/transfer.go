@@ -147,7 +147,7 @@ func printImportReport(out io.Writer, file string, cfg config.Config, done bulk.
 	}
 	fmt.Fprintf(out, "%s %s: %d records written, %d replaced, %d unchanged, %d conflicts", intro, cfg.Table.Table, done.Written, done.Replaced, done.Unchanged, done.Conflicts)
 	if done.LeftOut > 0 {
-		fmt.Fprintf(out, "; %d idempotency records skipped", done.LeftOut)
+		fmt.Fprintf(out, "; %d records skipped", done.LeftOut)
 	}
 	if done.Unreadable > 0 {
 		fmt.Fprintf(out, "; %d unreadable lines skipped", done.Unreadable)

@@ -158,8 +158,8 @@ func Audit(ctx context.Context, db *dynamodb.Client, table string, shards int) (
 // AuditCounters recounts all stored counts and sums of a table from the raw records: order counts,
 // spending, stock and product counts. It returns the problems that it finds, or the error of a
 // failed request.
-func AuditCounters(ctx context.Context, db *dynamodb.Client, table string) ([]string, error) {
-	a, err := readRecords(ctx, db, table, 1)
+func AuditCounters(ctx context.Context, db *dynamodb.Client, table string, shards int) ([]string, error) {
+	a, err := readRecords(ctx, db, table, shards)
 	if err != nil {
 		return nil, err
 	}
@@ -350,6 +350,9 @@ func (a *audit) checkKeys(k Key, e *model.Entity, r Record) {
 	switch {
 	case e.Optional && r.Text(e.AttributeForPlaceholder(e.IndexPK.Placeholders()[0])) == "":
 		indexPK, indexSK = "", ""
+	case e == &model.EntityOrderCounts:
+		_, shard, _ := strings.Cut(k.PK, "#")
+		a.expectEqual(k, "shard", shard, r.Text("shard"))
 	case e.Sharded:
 		id, _ := e.PK.Values(k.PK)
 		indexPK = a.shardedKey(indexPK, id[0], indexSK)
@@ -692,19 +695,24 @@ var orderStatuses = []string{"pending", "confirmed", "shipped", "delivered", "ca
 func (a *audit) checkCounters() {
 	levels, reserved, orders, categories, stocked := map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}
 	statuses, counts, incomplete, complete := map[string]int{}, map[string]int{}, []Key{}, 0
+	first := map[string]bool{} // the partition keys of the counts that every table has
+	for shard := range a.shardsAt("", "") {
+		first["ORDER_COUNTS"+model.ShardSuffix(shard, a.shardsAt("", ""))] = true
+	}
 	sold, ofRep, keptByRep := map[string]int{}, map[string]int{}, map[string]int{}
 	for k, r := range a.Records {
 		if strings.HasPrefix(k.PK, "PRODUCT#") && k.SK == metadataSortKey {
 			categories["CATEGORY#"+r.Text("category")]++
 		}
-		if k.PK == "ORDER_COUNTS" {
-			if v, ok := r["complete"].(*types.AttributeValueMemberBOOL); ok && v.Value {
+		if k.PK == "ORDER_COUNTS" || strings.HasPrefix(k.PK, "ORDER_COUNTS#") {
+			switch v, ok := r["complete"].(*types.AttributeValueMemberBOOL); {
+			case ok && v.Value:
 				complete++
-			} else {
+			case first[k.PK]:
 				incomplete = append(incomplete, k)
 			}
 			for _, status := range orderStatuses {
-				counts[status] += r.Int(status)
+				counts[k.PK+" "+status] += max(0, r.Int(status)) // the first order with a status adds its attribute
 			}
 		}
 		if strings.HasPrefix(k.SK, "ORDERS#") {
@@ -716,7 +724,7 @@ func (a *audit) checkCounters() {
 		}
 	}
 	spent := map[Key]*big.Rat{}
-	for _, o := range a.orders {
+	for id, o := range a.orders {
 		if o.record == nil {
 			continue
 		}
@@ -732,7 +740,7 @@ func (a *audit) checkCounters() {
 		for sku := range o.items {
 			sold["PRODUCT#"+sku]++
 		}
-		statuses[o.record.Text("status")]++
+		statuses[a.shardedKey("ORDER_COUNTS", id, "ORDER#"+id)+" "+o.record.Text("status")]++
 		if s := o.record.Text("status"); s != "pending" && s != "confirmed" {
 			continue
 		}
@@ -745,8 +753,14 @@ func (a *audit) checkCounters() {
 		for _, k := range incomplete {
 			a.addProblem(k, "the order count is not complete")
 		}
-		for _, status := range orderStatuses {
-			a.expectEqual(Key{"ORDER_COUNTS", "all"}, status, statuses[status], counts[status])
+		if want := model.OrderCountParts * len(first); complete != want {
+			a.addProblem(Key{"ORDER_COUNTS", "all"}, "%d records with order counts are complete, want %d", complete, want)
+		}
+		for key := range statuses {
+			counts[key] += 0
+		}
+		for key := range counts {
+			a.expectEqual(Key{"ORDER_COUNTS", "all"}, key, statuses[key], counts[key])
 		}
 	}
 	for sk := range categories {
