@@ -141,7 +141,7 @@ func (t Transfers) Import(ctx context.Context, r io.Reader, opts ImportOptions) 
 	go i.read(reading, r)
 	go i.writeLines(ctx, reading)
 	done, err := i.collectResults(stop)
-	if err == nil && done.OtherLayout && !opts.DryRun {
+	if err == nil && done.OtherLayout && done.Written+done.Replaced > 0 && !opts.DryRun {
 		err = i.statuses.write(ctx, !resumed && !*done.HadRecords)
 	}
 	return done, err

@@ -55,19 +55,23 @@ func TestExportAndImport(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// The second table has another number of shards and the same content.
+	// The second table has another number of shards and the same content. The import does not read the
+	// order counts by status, but counts the imported orders.
+	const counts = model.OrderCountParts
+	imported := n - counts
+	skipped := fmt.Sprint("; ", counts, " records skipped.")
 	second := []string{useDynamoDB, noAuth, "ORDERGRAPH_TABLE=" + table + ".second", "ORDERGRAPH_SHARDS=4"}
 	run(t, "import "+file, second...).checkFailed(t, 1, "does not exist", "table create")
 	run(t, "table create", second...).checkSucceeded(t)
 	t.Cleanup(func() { deleteTable(t, db, table+".second") })
-	run(t, "import -dry-run "+file, second...).checkSucceeded(t, "dry run", "wrote nothing", fmt.Sprint(n, " records written"), "0 conflicts")
+	run(t, "import -dry-run "+file, second...).checkSucceeded(t, "dry run", "wrote nothing", fmt.Sprint(imported, " records written"), "0 conflicts")
 	if records := tableRecords(t, db, table+".second"); len(records) > 0 {
 		t.Errorf("a dry run wrote %d records", len(records))
 	}
-	run(t, "import "+file, second...).checkSucceeded(t, fmt.Sprint("Imported into table ", table, ".second: ", n, " records written, 0 replaced, 0 unchanged, 0 conflicts."))
+	run(t, "import "+file, second...).checkSucceeded(t, fmt.Sprint("Imported into table ", table, ".second: ", imported, " records written, 0 replaced, 0 unchanged, 0 conflicts", skipped))
 	once := tableRecords(t, db, table+".second")
-	run(t, "import "+file, second...).checkSucceeded(t, fmt.Sprint("0 records written, 0 replaced, ", n, " unchanged, 0 conflicts."))
-	run(t, "import -overwrite "+file, second...).checkSucceeded(t, fmt.Sprint("0 records written, 0 replaced, ", n, " unchanged, 0 conflicts."))
+	run(t, "import "+file, second...).checkSucceeded(t, fmt.Sprint("0 records written, 0 replaced, ", imported, " unchanged, 0 conflicts", skipped))
+	run(t, "import -overwrite "+file, second...).checkSucceeded(t, fmt.Sprint("0 records written, 0 replaced, ", imported, " unchanged, 0 conflicts", skipped))
 	if !reflect.DeepEqual(once, tableRecords(t, db, table+".second")) {
 		t.Error("importing a second time changed the table")
 	}
@@ -77,11 +81,11 @@ func TestExportAndImport(t *testing.T) {
 
 	// Export and import through pipes.
 	status, stdout, stderr := runWithInput(t, "export -", "", second...)
-	if status != 0 || strings.Count(stdout, "\n") != n || !strings.Contains(stderr, fmt.Sprint(n, " records")) {
+	if status != 0 || strings.Count(stdout, "\n") != imported+4*counts || !strings.Contains(stderr, fmt.Sprint(imported+4*counts, " records")) {
 		t.Errorf("export -: exit %d, %d lines, stderr %s", status, strings.Count(stdout, "\n"), stderr)
 	}
 	run(t, "seed", variables...).checkSucceeded(t)
-	if status, report, stderr := runWithInput(t, "import -", stdout, variables...); status != 0 || !strings.Contains(report, fmt.Sprint(n, " unchanged")) || stderr != "" {
+	if status, report, stderr := runWithInput(t, "import -", stdout, variables...); status != 0 || !strings.Contains(report, fmt.Sprint(imported, " unchanged")) || stderr != "" {
 		t.Errorf("import -: exit %d, %s%s", status, report, stderr)
 	}
 
@@ -93,7 +97,7 @@ func TestExportAndImport(t *testing.T) {
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
 			t.Fatal(err)
 		}
-		if len(keys) < 25 {
+		if len(keys) < 25 && r.Item["pk"].(map[string]any)["S"] != "ORDER_COUNTS" {
 			keys = append(keys, fmt.Sprint("conflict  ", r.Item["pk"].(map[string]any)["S"], " ", r.Item["sk"].(map[string]any)["S"]))
 			r.Item["note"] = map[string]string{"S": "changed"}
 		}
@@ -107,13 +111,13 @@ func TestExportAndImport(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := run(t, "import "+file, second...)
-	if want := strings.Join(keys[:20], "\n") + "\nand 5 more\n"; c.status != 1 || !strings.HasSuffix(c.stdout.String(), fmt.Sprint(n-25, " unchanged, 25 conflicts.\n")+want) || !strings.Contains(c.stderr.String(), "25 records") || !strings.Contains(c.stderr.String(), "-overwrite") {
+	if want := strings.Join(keys[:20], "\n") + "\nand 5 more\n"; c.status != 1 || !strings.HasSuffix(c.stdout.String(), fmt.Sprint(imported-25, " unchanged, 25 conflicts", skipped, "\n")+want) || !strings.Contains(c.stderr.String(), "25 records") || !strings.Contains(c.stderr.String(), "-overwrite") {
 		t.Errorf("exit %d, stdout %s, stderr %s", c.status, c.stdout.String(), c.stderr.String())
 	}
 	if !reflect.DeepEqual(once, tableRecords(t, db, table+".second")) {
 		t.Error("an import with conflicts changed the table")
 	}
-	run(t, "import -overwrite "+file, second...).checkSucceeded(t, fmt.Sprintf("0 records written, 25 replaced, %d unchanged, 0 conflicts.", n-25))
+	run(t, "import -overwrite "+file, second...).checkSucceeded(t, fmt.Sprintf("0 records written, 25 replaced, %d unchanged, 0 conflicts%s", imported-25, skipped))
 	if reflect.DeepEqual(once, tableRecords(t, db, table+".second")) {
 		t.Error("-overwrite replaced nothing")
 	}
