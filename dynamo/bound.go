@@ -55,14 +55,7 @@ func (b CostBounds) MaxLookupUnits(p model.AccessPattern, consistent bool) float
 // ListBound returns the maximum cost of reading one page of a list. If the list has a partition for
 // each order status, the parameter statuses contains the statuses to read. Otherwise, it is empty.
 func (b CostBounds) ListBound(p model.AccessPattern, page PageRequest, statuses []commerce.Status, consistent bool) ReadCostBound {
-	shards := 1
-	if strings.HasSuffix(p.Operation, "per shard") {
-		shards = b.shards
-	}
-	if p.MaxLength > 0 && shards > 1 {
-		// Each Query reads all counter records of a shard.
-		return b.queriesBound(p, mergeCost{1, shards, shards * p.MaxLength, p.MaxLength}, b.maxRecordSize(p.Entities()), consistent)
-	}
+	shards := b.shardsOf(p)
 	most := maxMergeCost(shards, page)
 	if len(statuses) > 0 {
 		most = mergeCost{}
@@ -74,6 +67,14 @@ func (b CostBounds) ListBound(p model.AccessPattern, page PageRequest, statuses 
 		most.rows = min(most.rows, p.MaxLength)
 	}
 	return b.queriesBound(p, most, b.maxRecordSize(p.Entities()), consistent)
+}
+
+// shardsOf returns the number of partition keys of a list.
+func (b CostBounds) shardsOf(p model.AccessPattern) int {
+	if p.Operation == model.QueryPerShard {
+		return b.shards
+	}
+	return 1
 }
 
 // CollectionBound returns the maximum cost of reading an item collection with one Query.
@@ -94,11 +95,12 @@ func (b CostBounds) CollectionBound(p model.AccessPattern, consistent bool) Read
 }
 
 // CountBound returns the maximum cost of counting the records of a list. If the list has a maximum
-// length, one Query counts all records. Otherwise, counting takes up to table.MaxCountPages
+// length, one Query for each shard counts all records. Otherwise, counting takes up to table.MaxCountPages
 // Queries.
 func (b CostBounds) CountBound(p model.AccessPattern, consistent bool) ReadCostBound {
 	if p.MaxLength > 0 {
-		return ReadCostBound{1, 1, p.ConsistencyFactor(consistent) * model.ReadUnits(p.MaxLength*b.maxRecordSize(p.Entities()))}
+		shards := b.shardsOf(p)
+		return ReadCostBound{shards, 1, float64(shards) * p.ConsistencyFactor(consistent) * model.ReadUnits(p.MaxLength*b.maxRecordSize(p.Entities()))}
 	}
 	return ReadCostBound{table.MaxCountPages, table.MaxCountPages, table.MaxCountPages * p.ConsistencyFactor(consistent) * model.ReadUnits(table.MaxQueryBytes)}
 }

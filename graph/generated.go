@@ -2404,7 +2404,7 @@ type Query {
   numbers are missing. The field is then null and the response contains an error, until an operator
   runs ` + "`" + `ordergraph check -repair` + "`" + `.
 
-  Cost: one DynamoDB Query (access pattern AP34). Access: staff, admins, services.
+  Cost: one DynamoDB Query per shard (access pattern AP34). Access: staff, admins, services.
   """
   orderCounts: [OrderStatusCount!] @access(permission: LIST_ORDERS)
     @reads(pattern: "AP34", sum: "StatusCounts")
