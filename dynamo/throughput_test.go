@@ -2,20 +2,28 @@ package dynamo_test
 
 import (
 	"bytes"
+	cryptorand "crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"math"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/oklog/ulid/v2"
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/change"
+	"github.com/ordergraph/ordergraph/dynamo/markdown"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/embedded"
+	"github.com/ordergraph/ordergraph/internal/test/golden"
 	"github.com/ordergraph/ordergraph/internal/test/storetest"
 	"github.com/ordergraph/ordergraph/internal/test/workload"
 )
@@ -35,7 +43,9 @@ type throttledShop struct {
 
 const shopCustomers, shopProducts, shopEmployees = 200, 50, 20
 
-func newThrottledShop(t *testing.T, shards int) *throttledShop {
+// newThrottledShop returns a shop with the given number of shards. entropy returns the source of random
+// bytes for IDs.
+func newThrottledShop(t *testing.T, shards int, entropy func(*throttledShop) io.Reader) *throttledShop {
 	t.Helper()
 	s := &throttledShop{T: t, throttled: map[string]int{}, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 	clock := func() time.Time { return s.now }
@@ -46,10 +56,34 @@ func newThrottledShop(t *testing.T, shards int) *throttledShop {
 	t.Cleanup(func() { _ = engine.Close() })
 	s.engine = engine
 	db := engine.Client(func(o *dynamodb.Options) { o.HTTPClient = s })
-	s.Store = storetest.NewTable(t, db, dynamo.Options{Shards: shards, Clock: clock})
+	s.Store = storetest.NewTable(t, db, dynamo.Options{Shards: shards, Clock: clock, Entropy: entropy(s)})
 	storetest.LoadDataset(t, s.Store, workload.Fixture{Customers: shopCustomers, Products: shopProducts, Warehouses: 1, Employees: shopEmployees, Stock: 1_000_000}.Dataset(t))
 	return s
 }
+
+func cryptoEntropy(*throttledShop) io.Reader { return cryptorand.Reader }
+
+// firstShardEntropy is the entropy of orders that are all in the first of several shards.
+func firstShardEntropy(shards int) func(*throttledShop) io.Reader {
+	return func(s *throttledShop) io.Reader {
+		return readerFunc(func(p []byte) (int, error) {
+			for {
+				_, _ = cryptorand.Read(p)
+				var id ulid.ULID
+				if err := id.SetTime(uint64(s.now.UnixMilli())); err != nil {
+					return 0, err
+				}
+				if copy(id[6:], p); model.ShardOf(id.String(), shards) == 0 {
+					return len(p), nil
+				}
+			}
+		})
+	}
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 // Do sends a request to the engine until it is not throttled.
 func (s *throttledShop) Do(r *http.Request) (*http.Response, error) {
@@ -137,7 +171,7 @@ func (s *throttledShop) deliver() error {
 // 125 orders a second.
 func TestOrdersPerSecond(t *testing.T) {
 	t.Parallel()
-	s := newThrottledShop(t, 1)
+	s := newThrottledShop(t, 1, cryptoEntropy)
 	s.rate(200, s.deliver) // uses up the capacity of the first second
 	if rate := s.rate(250, s.deliver); rate < 120 || rate > 130 {
 		t.Errorf("%v orders a second, want 125", rate)
@@ -147,12 +181,35 @@ func TestOrdersPerSecond(t *testing.T) {
 	}
 }
 
+// docs/scale.md contains the orders a second that sharded keys accept. The test places only the orders
+// of one shard, because each shard has keys of its own. One of n shards gets 1/n of the orders.
+func TestGoldenOrdersPerSecondOfOneShard(t *testing.T) {
+	t.Parallel()
+	cells := [][]string{{"shards", "orders a second", "throttled key"}}
+	for _, shards := range []int{1, 16, 128} {
+		s := newThrottledShop(t, shards, firstShardEntropy(shards))
+		order := func() error {
+			s.now = s.now.Add(time.Millisecond) // the next order must not get the time of an earlier event
+			return s.deliver()
+		}
+		s.rate(180, order) // uses up the capacity of the first second
+		clear(s.throttled)
+		rate := s.rate(150, order)
+		keys := slices.Sorted(maps.Keys(s.throttled))
+		for i, key := range keys {
+			keys[i] = markdown.CodeCell(key)
+		}
+		cells = append(cells, []string{fmt.Sprint(shards), fmt.Sprint(int(math.Round(rate/5)*5) * shards), strings.Join(keys, ", ")})
+	}
+	golden.CheckSection(t, "../docs/scale.md", "limits", markdown.Table(cells))
+}
+
 // Clients place and deliver 400 orders a second. A table with one shard throttles them, and a table
 // with 16 shards does not.
 func TestShardsRaiseOrdersPerSecond(t *testing.T) {
 	t.Parallel()
 	for _, shards := range []int{1, 16} {
-		s := newThrottledShop(t, shards)
+		s := newThrottledShop(t, shards, cryptoEntropy)
 		rate := s.rate(350, func() error {
 			s.now = s.now.Add(time.Second / 400)
 			return s.deliver()
@@ -170,7 +227,7 @@ func TestShardsRaiseOrdersPerSecond(t *testing.T) {
 func TestShardsRaiseThroughput(t *testing.T) {
 	t.Parallel()
 	for _, shards := range []int{1, 16} {
-		s := newThrottledShop(t, shards)
+		s := newThrottledShop(t, shards, cryptoEntropy)
 		i := 0
 		create := func() error {
 			i++

@@ -53,7 +53,7 @@ func OrderCountsRecord(b *KeyBuilder, c commerce.OrderCounts) Record {
 
 func orderCountsAttributes(a *attributeVisitor, c *commerce.OrderCounts) {
 	textAttribute(a, AttrPart, &c.Part, len("31"))
-	optionalTextAttribute(a, AttrShard, &c.Shard, len("63"))
+	optionalTextAttribute(a, AttrShard, &c.Shard, len("127"))
 	a.flag(AttrComplete, &c.Complete)
 	for _, s := range commerce.Statuses() {
 		a.number(s.String(), &c.ByStatus[s])

@@ -115,7 +115,7 @@ func DecodeLayout(r Reader) (*StoredLayout, error) {
 
 // MaxShards is the maximum number of shards of a table, and MaxEras is the maximum number of eras.
 const (
-	MaxShards = 64
+	MaxShards = 128
 	MaxEras   = 100
 )
 

@@ -89,12 +89,12 @@ func TestErasKeepTheKeysOfRecords(t *testing.T) {
 func TestMalformedLayouts(t *testing.T) {
 	for text, want := range map[string]string{
 		"0":                              "0 shards",
-		"65":                             "65 shards",
+		"129":                            "129 shards",
 		"many":                           `"many" instead of`,
 		"1,2":                            "not after",
 		"1,yesterday 2":                  `"yesterday 2" instead of`,
 		"2026-11-28T12:00:00.000Z 2":     "era 1 begins at",
-		"1,2026-11-28T12:00:00.000Z 100": "100 shards",
+		"1,2026-11-28T12:00:00.000Z 200": "200 shards",
 		"1,2026-11-28T12:00:00.000Z 2,2026-11-28T12:00:00.000Z 3": "era 3 begins at",
 	} {
 		record := model.LayoutRecord(model.StoredLayout{})

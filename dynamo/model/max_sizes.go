@@ -16,7 +16,7 @@ func MaxRecordSizes() map[string]int {
 			continue
 		}
 		for _, r := range b.encodeWithCopies(e, e.codec.encode(e.codec.largest())) {
-			sizes[TextOf(r, "entity")] = SizeOf(r) + extraShardDigit
+			sizes[TextOf(r, "entity")] = SizeOf(r) + extraShardDigits
 		}
 	}
 	for _, e := range allEntities {
@@ -40,6 +40,6 @@ func MaxRecordSizes() map[string]int {
 // It can triple the length.
 const emailGrowth = 2 * commerce.MaxEmail
 
-// extraShardDigit is the size of a second digit in the shard number. The measured keys may contain
-// a shard number with only one digit, but MaxShards allows two.
-const extraShardDigit = 1
+// extraShardDigits is the size of two more digits in the shard number. The measured keys may contain a
+// shard number with only one digit, but MaxShards allows three.
+const extraShardDigits = 2

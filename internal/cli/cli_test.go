@@ -256,9 +256,9 @@ func TestInvalidArguments(t *testing.T) {
 		"documents check a -max-requests 1.5": "-max-requests",
 		"documents check a -max-units -0.5":   "must be 0 or more",
 		"documents check a -max-units NaN":    "must be 0 or more",
-		"documents check a -shards 0":         "use 1 to 64",
-		"documents check a -shards 65":        "use 1 to 64",
-		"documents check a -shards x":         "use 1 to 64",
+		"documents check a -shards 0":         "use 1 to 128",
+		"documents check a -shards 129":       "use 1 to 128",
+		"documents check a -shards x":         "use 1 to 128",
 
 		"token":                                  "CUSTOMER, STAFF, ADMIN or SERVICE",
 		"token -role ROOT":                       `"ROOT"`,

@@ -262,7 +262,7 @@ const smallDataset = `{
 func TestTableShards(t *testing.T) {
 	_, table, variables := newTestTable(t)
 	run(t, "table create", variables...).checkSucceeded(t)
-	for line, message := range map[string]string{"table shards": "the number of shards", "table shards 0": `"0" is not`, "table shards 65": "from 1 to 64", "table shards many": `"many" is not`} {
+	for line, message := range map[string]string{"table shards": "the number of shards", "table shards 0": `"0" is not`, "table shards 129": "from 1 to 128", "table shards many": `"many" is not`} {
 		run(t, line, variables...).checkFailed(t, 2, message)
 	}
 	run(t, "seed", variables...).checkSucceeded(t)

@@ -295,7 +295,7 @@ func TestMalformedFiles(t *testing.T) {
 		"ORDERGRAPH_MAX_COST=many":        `ORDERGRAPH_MAX_COST is "many"`,
 		"ORDERGRAPH_CURSOR_KEY_FILE=/x/y": "does not name a readable file",
 	} {
-		path := write(t, "\r\n # a comment\nORDERGRAPH_LOG=info\r\n"+line+"\nORDERGRAPH_SHARDS=65")
+		path := write(t, "\r\n # a comment\nORDERGRAPH_LOG=info\r\n"+line+"\nORDERGRAPH_SHARDS=129")
 		_, err := config.ReadFrom(config.Sources{Getenv: environment("ORDERGRAPH_CONFIG=" + path)})
 		invalid, ok := errors.AsType[*config.InvalidError](err)
 		if !ok || len(invalid.Problems) != 2 || !slices.ContainsFunc(invalid.Problems, func(p string) bool {
@@ -304,7 +304,7 @@ func TestMalformedFiles(t *testing.T) {
 			t.Errorf("%q: the error is %v, want %s in line 4", line, err, want)
 			continue
 		}
-		if message := err.Error(); !strings.HasPrefix(message, "the settings have 2 problems:\n") || !strings.Contains(message, `:5: ORDERGRAPH_SHARDS is "65"`) {
+		if message := err.Error(); !strings.HasPrefix(message, "the settings have 2 problems:\n") || !strings.Contains(message, `:5: ORDERGRAPH_SHARDS is "129"`) {
 			t.Errorf("%q: the error is %q, want both problems", line, message)
 		}
 	}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/dynamo/markdown"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/internal/price"
 	"github.com/ordergraph/ordergraph/internal/test/golden"
 	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
@@ -388,13 +389,13 @@ const partitionWriteUnits = 1000
 // capacityDocs is the path of the page about capacity planning.
 const capacityDocs = "../../docs/capacity.md"
 
-// docs/capacity.md contains the write units that an order consumes per partition key, from
-// placement to delivery. It also contains the maximum number of orders a second that follows from
-// these units.
-func TestGoldenPartitionKeys(t *testing.T) {
+// orderUnits returns the units of one order's mutations, from placeOrder to deliverOrder. total contains
+// the write units of each partition key.
+func orderUnits(t *testing.T) (total keyUnits, sum price.Units) {
+	t.Helper()
 	watched, m := metered(storetest.Engines()[0].Client(t))
 	s := newFixture(t, watched, smallDataset(t))
-	total := keyUnits{map[string]float64{}, map[string]float64{}}
+	total = keyUnits{map[string]float64{}, map[string]float64{}}
 	step := func(mutation string, input mutationInput) outcome {
 		s.clock.pass(time.Second)
 		before := scanned(t, s.db, s.table)
@@ -410,6 +411,8 @@ func TestGoldenPartitionKeys(t *testing.T) {
 				total.index[k] += n
 			}
 		}
+		sum.Read += got.Extensions.Explain.Totals.ReadUnits
+		sum.Write += got.Extensions.Explain.Totals.WriteUnits
 		return got
 	}
 	placed := step("placeOrder", mutationInput{"customerId": "ann", "items": lines("mug"), "shippingAddress": mutationInput{"recipient": "Ann", "line1": "1 Main St", "city": "Portland", "countryCode": "US"}})
@@ -422,6 +425,14 @@ func TestGoldenPartitionKeys(t *testing.T) {
 		}
 		step(mutation, input)
 	}
+	return total, sum
+}
+
+// docs/capacity.md contains the write units that an order consumes per partition key, from
+// placement to delivery. It also contains the maximum number of orders a second that follows from
+// these units.
+func TestGoldenPartitionKeys(t *testing.T) {
+	total, _ := orderUnits(t)
 	type group struct {
 		place string
 		units float64
