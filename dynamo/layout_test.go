@@ -339,5 +339,15 @@ func TestCountersOfEveryEra(t *testing.T) {
 			storetest.Import(t, imported, text, bulk.ImportOptions{})
 			expectCounts(db, storetest.StoreTableName(t, imported), shards)
 		}
+
+		// Load orders of the second and the third era.
+		second, _ := byEra[16][0].Time()
+		loaded := commerce.Dataset{Orders: []commerce.OrderWithItems{orderAt(second, 1, "c", commerce.Shipped), orderAt(clock.Now(), 2, "c", commerce.Delivered)}}
+		if _, err := r.Store.Load(t.Context(), loaded); err != nil {
+			t.Fatal(err)
+		}
+		if n := orderCounts(r.Check(check.Options{})); n > 0 {
+			t.Errorf("after a load, the check reports %d wrong counters", n)
+		}
 	})
 }
