@@ -333,7 +333,7 @@ func TestCountersOfEveryEra(t *testing.T) {
 			t.Errorf("the check reports %d wrong counters", n)
 		}
 
-		text := strings.Join(storetest.Export(t, r.Store, 1), "")
+		text := strings.Join(storetest.ExportWithLayout(t, r.Store, 1), "")
 		for _, shards := range []int{1, 8} {
 			imported := storetest.NewTable(t, db, dynamo.Options{Shards: shards})
 			storetest.Import(t, imported, text, bulk.ImportOptions{})

@@ -47,6 +47,9 @@ func (s *Store) CreateTable(ctx context.Context) error {
 			return table.WrapError("CreateTable", s.table.Name, err)
 		}
 	}
+	if err := s.table.InitLayout(ctx); err != nil {
+		return err
+	}
 	return s.EnableExpiry(ctx)
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/errcode"
@@ -35,6 +36,7 @@ func (r *Resolver) presentError(ctx context.Context, err error) *gqlerror.Error 
 	}
 	var invalid *commerce.InvalidError
 	var clock *table.ClockError
+	var missing *model.DerivationUnavailable
 	show := func(code, format string, args ...any) *gqlerror.Error {
 		shown.Message = errcode.Excerpt(fmt.Sprintf(format, args...), maxErrorMessage)
 		return errcode.WithCode(shown, code)
@@ -83,6 +85,8 @@ func (r *Resolver) presentError(ctx context.Context, err error) *gqlerror.Error 
 	case errors.Is(err, table.ErrSpendingIncomplete):
 		r.reportOnce(ctx, err)
 		return show(errcode.Unavailable, "The customer's spending has not been computed. The server's operator can compute it with `ordergraph check -repair`.")
+	case errors.As(err, &missing):
+		return show(errcode.Unavailable, "This list or number is not ready: %s.", missing.Error())
 	case errors.Is(err, table.ErrUnavailable), errors.Is(err, table.ErrNoTable), errors.Is(err, table.ErrAccessDenied):
 		r.reportOnce(ctx, err)
 		return show(errcode.Unavailable, "The server cannot reach its database right now. Try again.")

@@ -5,6 +5,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/graph/input"
 	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/graph/scalar"
@@ -28,7 +29,10 @@ func (r *customerResolver) OrderCount(ctx context.Context, obj *commerce.Custome
 	return scalar.ToInt(loadersOf(ctx).CustomerOrderCount(ctx, obj))
 }
 
-func (r *warehouseResolver) ProductCount(_ context.Context, obj *commerce.Warehouse) (*int32, error) {
+func (r *warehouseResolver) ProductCount(ctx context.Context, obj *commerce.Warehouse) (*int32, error) {
+	if err := loadersOf(ctx).CheckReadable(&model.EntityWarehouse, model.AttrProductCount); err != nil {
+		return nil, err
+	}
 	return storedCount(obj.ProductCount, nil)
 }
 

@@ -129,3 +129,9 @@ func addCollections(l *Loaders, pattern string, loader any) {
 			func(w *dynamo.ProductPartition) ([]*commerce.InventoryLevel, bool) { return w.Levels, w.Complete }, inventoryPosition)
 	}
 }
+
+// CheckReadable returns a model.DerivationUnavailable if a derived number in the records of an entity
+// is not readable.
+func (l *Loaders) CheckReadable(e *model.Entity, attribute string) error {
+	return l.store.CheckReadable(e, attribute)
+}

@@ -51,8 +51,8 @@ type ImportResult struct {
 	Replaced int `json:"replaced"`
 	// Unchanged counts records that the table already contained with the same attributes.
 	Unchanged int `json:"unchanged"`
-	// LeftOut counts the records that are not imported: idempotency records, the layout, and order counts
-	// by status whose keys do not exist in the layout of this table.
+	// LeftOut counts the records that are not imported: idempotency records, the layout, order counts by
+	// status whose keys do not exist in the layout of this table, and edges that this table does not have.
 	LeftOut int `json:"leftOut"`
 	// OtherLayout reports whether the file shows that its table had another layout.
 	OtherLayout bool `json:"otherLayout,omitempty"`
@@ -326,7 +326,7 @@ func (i *importer) parseLine(text []byte) (lineOutcome, model.Record, error) {
 		return outcomeSkipped, nil, nil
 	case e == &model.EntityOrderCounts && !layout.HasCounters(e.Shard(model.KeyOf(rec).PK)):
 		return outcomeOtherLayout, nil, nil
-	case isIdempotency(rec):
+	case isIdempotency(rec), e != nil && e.IsEdge() && !i.table.Layout.Derivations().Writes(e.Name):
 		return outcomeSkipped, nil, nil
 	}
 	// The index keys depend on the table's number of shards, so compute them again.

@@ -2,6 +2,7 @@ package change
 
 import (
 	"context"
+	"slices"
 
 	"github.com/ordergraph/ordergraph/dynamo/derive"
 	"github.com/ordergraph/ordergraph/dynamo/model"
@@ -30,9 +31,14 @@ func (c *change) addDerivedFrom(ctx context.Context, before, after any) error {
 func (c *change) addDerived(ctx context.Context, deltas []derive.Delta) error {
 	var adjusted []counterAdjustment
 	for _, d := range deltas {
+		d.Amounts = slices.DeleteFunc(slices.Clone(d.Amounts), func(a derive.Amount) bool { return !c.Derivations.WritesNumber(d.Entity, a.Attribute) })
 		b := c.oldKeyBuilder()
 		k := d.Key(b)
 		switch {
+		case len(d.Amounts) == 0:
+			if required := c.required[k]; required != nil {
+				c.addConditionCheck(k, required)
+			}
 		case d.Entity.Name == model.EntityLastEvent.Name:
 		case b.Err != nil && !d.Increases():
 			// Other software has stored a value that is not valid in a key, so no record has this key.

@@ -43,6 +43,16 @@ type Options struct {
 	// the check verifies records during the scan. Some records can be verified only after the scan. If
 	// MaxCandidates of them are waiting, the check reports further ones as unverified. 0 means 10,000.
 	MaxCandidates int
+	// Derivation restricts the check to one derivation, which may still be incomplete. A repair then
+	// adds it where it is missing, in one pass. It is nil if the check includes all that is readable.
+	Derivation *model.Derivation
+	// SegmentsDone is the number of segments that an earlier check of an edge has completed. A check of
+	// an edge reads one segment after another, and calls OnSegment with the number of completed segments.
+	SegmentsDone int
+	OnSegment    func(done int) error
+	// UnitsPerSecond limits the read and write units that the check consumes in a second. 0 means no
+	// limit.
+	UnitsPerSecond float64
 	// OnInconsistency receives each inconsistency.
 	//
 	// CheckRecords calls OnInconsistency, OnUnverified and OnProgress one at a time, never
@@ -99,7 +109,7 @@ type Progress struct {
 
 // Summary is the result of CheckRecords. After an error, it describes the work done before it.
 type Summary struct {
-	// Records is the number of records that the last pass has scanned. External is the number of these
+	// Records is the number of records that the last pass has scanned, without the layout. External is the number of these
 	// records that match no entity of the data model. Other software wrote them.
 	Records, External int
 	// Orders, Customers, Products, Employees and Warehouses count the verified records of each type.
@@ -116,6 +126,13 @@ type Summary struct {
 	// DynamoDB reported for these requests. If DynamoDB reported none, ReadUnits is 0.
 	Requests  int
 	ReadUnits float64
+	// WriteUnits is the number of write units that the repairs consumed. A check of one derivation
+	// without Repair computes how many they would consume.
+	WriteUnits float64
+	// ScanUnits is the part of ReadUnits that a check without candidates would consume. AddedBytes is the size of
+	// the records that a check of one derivation without Repair would add.
+	ScanUnits  float64
+	AddedBytes int
 }
 
 // UnrepairedCount returns the number of inconsistencies that have not been repaired.
@@ -141,6 +158,7 @@ const (
 	targetRecords
 	targetStatusCounts
 	targetRepOrders
+	targetEdge
 	targetKindCount
 )
 
@@ -212,6 +230,9 @@ type check struct {
 	table  *table.Table
 	client *client
 	opts   Options
+	// repairs reports whether the check writes repairs. If it is restricted to a derivation, opts.Repair
+	// is false, because no other records are completed.
+	repairs bool
 
 	// verifying is locked during verification in the scan. Others at the candidate limit wait for it.
 	verifying sync.Mutex
@@ -280,15 +301,24 @@ func (checks Checker) CheckRecords(ctx context.Context, opts Options) (Summary, 
 	if opts.IndexLag == 0 {
 		opts.IndexLag = defaultIndexLag
 	}
-	client, reports := &client{table: checks.table}, &recentSet{}
+	t := checks.table
+	if d := opts.Derivation; d != nil {
+		switch t.Layout.Derivations().Of(d.Name).State {
+		case model.Absent: // find out what it would take to add it
+			t = t.WithDerivation(d.Name, model.Written)
+		case model.Dropped: // what remains of it is superfluous
+			t = t.WithDerivation(d.Name, model.Absent)
+		}
+	}
+	client, reports := &client{table: t, unitsPerSecond: opts.UnitsPerSecond}, &recentSet{}
 	var total Summary
 	for pass := 1; ; pass++ {
-		c := newCheck(checks.table, client, opts, reports)
+		c := newCheck(t, client, opts, reports)
 		err := c.run(ctx)
 		repaired := len(c.summary.Repaired) > 0
 		total = c.summary.afterPass(total)
-		total.Requests, total.ReadUnits = client.cost()
-		if err != nil || !repaired {
+		client.addCost(&total)
+		if err != nil || !repaired || opts.Derivation != nil {
 			return total, err
 		}
 		opts.Repair = pass < maxRepairPasses
@@ -310,13 +340,14 @@ func (s Summary) afterPass(earlier Summary) Summary {
 // unverified records that earlier passes have reported.
 func newCheck(t *table.Table, client *client, opts Options, reports *recentSet) *check {
 	c := &check{
-		table: t, client: client, opts: opts, reports: reports,
+		table: t, client: client, opts: opts, reports: reports, repairs: opts.Repair,
 		summary:    Summary{Found: map[string]int{}, Repaired: map[string]int{}},
 		candidates: map[target]candidate{}, postponed: map[target]candidate{},
 		uncertainProducts: map[commerce.SKU]commerce.OrderID{}, unreadableCustomers: map[commerce.CustomerID]bool{}, inconsistentCustomers: map[commerce.CustomerID]bool{},
 		seenWarehouses: map[commerce.WarehouseID]bool{}, referencedWarehouses: map[commerce.WarehouseID]bool{},
 		missingCopies: map[commerce.CustomerID]int{}, scannedCounts: map[derive.Target]bool{},
 	}
+	c.opts.Repair = opts.Repair && opts.Derivation == nil
 	c.orders, c.statuses = newScannedOrders(c), c.recountStatuses()
 	return c
 }
@@ -325,6 +356,9 @@ func newCheck(t *table.Table, client *client, opts Options, reports *recentSet) 
 func (c *check) layout() model.Layout { return c.table.Layout.Get() }
 
 func (c *check) run(ctx context.Context) error {
+	if c.opts.Derivation.IsEdge() {
+		return c.runSegments(ctx)
+	}
 	err := table.Parallel(ctx, c.opts.Segments, c.opts.Segments, func(ctx context.Context, i int) error {
 		g := &segmentScan{check: c}
 		return c.client.scan(ctx, i, c.opts.Segments, func(page []map[string]types.AttributeValue, last bool) error {
@@ -335,6 +369,7 @@ func (c *check) run(ctx context.Context) error {
 		return err
 	}
 	c.scanDone = true
+	c.client.endScan()
 	for k, s := range c.postponed {
 		c.addCandidate(k, s)
 	}
@@ -354,6 +389,27 @@ func (c *check) run(ctx context.Context) error {
 			c.addRepOrderCandidates()
 		}
 		if err := c.verifyCandidates(ctx, kind); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runSegments checks an edge, one segment of the table after another.
+func (c *check) runSegments(ctx context.Context) error {
+	c.scanDone = true // the records of an edge are in the item collection of its record
+	for i := c.opts.SegmentsDone; i < c.opts.Segments; i++ {
+		g := &segmentScan{check: c}
+		err := c.client.scan(ctx, i, c.opts.Segments, func(page []map[string]types.AttributeValue, last bool) error {
+			return g.addPage(ctx, page, last)
+		})
+		if err == nil {
+			err = c.verifyCandidates(ctx, targetEdge)
+		}
+		if err == nil && c.opts.OnSegment != nil {
+			err = c.opts.OnSegment(i + 1)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -434,7 +490,7 @@ func (c *check) verifyAtCandidateLimit(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return c.verifyCandidates(ctx, targetEdge)
 }
 
 func (c *check) isCandidateLimitReached() bool {
@@ -509,6 +565,8 @@ func (c *check) newVerifier(k target, s candidate, r *recount) verifier {
 			v.recount = r
 		}
 		return v
+	case targetEdge:
+		return newEdgeVerifier(c.opts.Derivation.Entity, k.id)
 	case targetRepOrders:
 		return &repOrdersVerifier{id: commerce.EmployeeID(k.id)}
 	default:
@@ -539,8 +597,13 @@ func (c *check) verifyAndRepair(ctx context.Context, k target, s candidate, r *r
 			c.report(found, last)
 			return nil
 		}
+		diag = c.ofDerivation(diag)
 		found, last = found.merge(diag), diag
-		if !c.opts.Repair || len(diag.fixes) == 0 {
+		if !c.repairs && c.opts.Derivation != nil {
+			units, bytes := costOf(diag)
+			c.client.addWriteUnits(units, bytes)
+		}
+		if !c.repairs || len(diag.fixes) == 0 {
 			break
 		}
 		if diag.isClean() {
@@ -630,6 +693,9 @@ func (c *check) repairAndReread(ctx context.Context, v verifier, diag *diagnosis
 		return nil, "", err
 	}
 	v.markRepaired()
+	if c.opts.Derivation != nil {
+		return &diagnosis{table: c.table}, "", nil // another check of the derivation verifies what was written
+	}
 	if err := v.read(ctx, c); err != nil {
 		return nil, "", err
 	}
@@ -643,6 +709,9 @@ func isRefused(err error) bool {
 
 // reportUnverifiedLocked reports a record that could not be verified. The caller must hold c.mu.
 func (c *check) reportUnverifiedLocked(k model.Keys, reason string) {
+	if d := c.opts.Derivation; d != nil && !d.IsEdge() && !d.IsStoredIn(k) {
+		return // the records that contribute to a number are counted again with the number
+	}
 	c.summary.Unverified++
 	if c.reports.add("unverified "+k.Text()) && c.opts.OnUnverified != nil {
 		c.opts.OnUnverified(UnverifiedRecord{PK: k.PK, SK: k.SK, Reason: reason})

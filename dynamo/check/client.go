@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -21,9 +22,17 @@ import (
 type client struct {
 	table *table.Table
 
-	mu       sync.Mutex
-	requests int
-	units    float64
+	// unitsPerSecond limits the read and write units that are consumed in a second, if it is not 0.
+	unitsPerSecond float64
+
+	mu         sync.Mutex
+	requests   int
+	units      float64
+	writeUnits float64
+	scanUnits  float64
+	addedBytes int
+	// paidUntil is the time until which the consumed units use up unitsPerSecond.
+	paidUntil time.Time
 
 	// lastEvents are locks for customers' last events. Every repair that appends an event replaces the
 	// last event of the order's customer. Without the lock, parallel repairs of a customer's orders
@@ -38,21 +47,68 @@ func (client *client) lockLastEvent(id commerce.CustomerID) (unlock func()) {
 	return lock.Unlock
 }
 
-func (client *client) count(capacity ...types.ConsumedCapacity) {
-	client.mu.Lock()
-	defer client.mu.Unlock()
-	client.requests++
+// count adds a read request with its consumed capacity. If units are limited, it waits until the
+// capacity is paid for.
+func (client *client) count(ctx context.Context, capacity ...types.ConsumedCapacity) error {
+	units := 0.0
 	for _, c := range capacity {
-		client.units += aws.ToFloat64(c.CapacityUnits)
+		units += aws.ToFloat64(c.CapacityUnits)
 	}
+	client.mu.Lock()
+	client.requests++
+	client.units += units
+	client.mu.Unlock()
+	return client.pace(ctx, units)
 }
 
-// cost returns the number of requests, and the number of read units that DynamoDB reported. If
-// DynamoDB reported none, units is 0.
-func (client *client) cost() (requests int, units float64) {
+// capacities returns the capacity that a request consumed, if DynamoDB reported it.
+func capacities(c *types.ConsumedCapacity) []types.ConsumedCapacity {
+	if c == nil {
+		return nil
+	}
+	return []types.ConsumedCapacity{*c}
+}
+
+// addWriteUnits adds the write units of a repair. bytes is the size of the added records.
+func (client *client) addWriteUnits(units float64, bytes int) {
 	client.mu.Lock()
 	defer client.mu.Unlock()
-	return client.requests, client.units
+	client.writeUnits += units
+	client.addedBytes += bytes
+}
+
+// pace waits until the given units, and those before them, fit into client.unitsPerSecond.
+func (client *client) pace(ctx context.Context, units float64) error {
+	if client.unitsPerSecond <= 0 {
+		return nil
+	}
+	client.mu.Lock()
+	now := time.Now()
+	if client.paidUntil.Before(now) {
+		client.paidUntil = now
+	}
+	client.paidUntil = client.paidUntil.Add(time.Duration(units / client.unitsPerSecond * float64(time.Second)))
+	wait := client.paidUntil.Sub(now)
+	client.mu.Unlock()
+	if err := table.Sleep(ctx, wait); err != nil {
+		return fmt.Errorf("wait for the limit of units: %w", err)
+	}
+	return nil
+}
+
+// endScan is called after the scan of a check that is not restricted to an edge. The read units so far
+// include the reads of related records.
+func (client *client) endScan() {
+	client.mu.Lock()
+	defer client.mu.Unlock()
+	client.scanUnits = client.units
+}
+
+// addCost sets the fields of a summary that describe requests.
+func (client *client) addCost(s *Summary) {
+	client.mu.Lock()
+	defer client.mu.Unlock()
+	s.Requests, s.ReadUnits, s.WriteUnits, s.ScanUnits, s.AddedBytes = client.requests, client.units, client.writeUnits, client.scanUnits, client.addedBytes
 }
 
 // consistency selects eventually or strongly consistent reads. Strongly consistent reads cost twice
@@ -90,7 +146,9 @@ func (client *client) get(ctx context.Context, mode consistency, ks ...model.Key
 		if err != nil {
 			return nil, table.WrapError("BatchGetItem", table.DescribeKeys(ks), err)
 		}
-		client.count(out.ConsumedCapacity...)
+		if err := client.count(ctx, out.ConsumedCapacity...); err != nil {
+			return nil, err
+		}
 		for _, item := range out.Responses[client.table.Name] {
 			found[model.KeyOf(item)] = item
 		}
@@ -143,10 +201,8 @@ func (client *client) queryRange(ctx context.Context, p *model.AccessPattern, pa
 		if err != nil {
 			return table.WrapError("Query", partition, err)
 		}
-		if out.ConsumedCapacity != nil {
-			client.count(*out.ConsumedCapacity)
-		} else {
-			client.count()
+		if err := client.count(ctx, capacities(out.ConsumedCapacity)...); err != nil {
+			return err
 		}
 		// Scans skip records of other software, so lists must not contain them (see AccessPattern.Matches).
 		out.Items = slices.DeleteFunc(out.Items, func(rec map[string]types.AttributeValue) bool { return model.EntityOf(model.KeyOf(rec)) == nil })
@@ -213,10 +269,13 @@ func (client *client) scan(ctx context.Context, segment, segments int, yield fun
 		if err != nil {
 			return table.WrapError("Scan", fmt.Sprintf("segment %d of %d", segment+1, segments), err)
 		}
+		if err := client.count(ctx, capacities(out.ConsumedCapacity)...); err != nil {
+			return err
+		}
 		if out.ConsumedCapacity != nil {
-			client.count(*out.ConsumedCapacity)
-		} else {
-			client.count()
+			client.mu.Lock()
+			client.scanUnits += aws.ToFloat64(out.ConsumedCapacity.CapacityUnits)
+			client.mu.Unlock()
 		}
 		in.ExclusiveStartKey = out.LastEvaluatedKey
 		last := len(in.ExclusiveStartKey) == 0

@@ -104,6 +104,7 @@ func (r *recordWithEdges) verify(diag *diagnosis, want ...model.Record) model.Re
 		expected[0].Merge(more)
 	}
 	diag.compare(r.entity, r.record(), expected[0], kindKeyAttribute)
+	diag.removeNumbers(r.entity, r.record())
 	r.verifyEdges(diag, expected)
 	return expected[0]
 }
@@ -162,20 +163,49 @@ func (r *recordWithEdges) verifyEdges(diag *diagnosis, expected []model.Record) 
 	for _, rec := range expected {
 		want[model.KeyOf(rec)] = rec
 	}
+	states := diag.table.Layout.Derivations()
 	for _, e := range r.entity.Edges() {
-		k, relation := r.edgeKey(e), strings.Join(e.IndexAttributes(), ", ")
-		left := func(name string) bool { return diag.mustLeaveUnchanged(e, k, name) }
-		switch have, want := r.records[k], want[k]; {
-		case have != nil && want != nil:
-			diag.compare(e, have, want, kindEdgeDiffers)
-		case want != nil:
-			diag.addMissing(kindEdgeMissing, want, nil, fmt.Sprintf("the %s has %s", r.entity.Description, relation))
-		case have != nil && expected == nil:
-			diag.addOrphan(kindOrphanEdge, have, fmt.Sprintf("the %s does not exist", r.entity.Description))
-		case have != nil && slices.ContainsFunc(e.IndexAttributes(), left):
-			diag.withoutUnreadable(e, have) // keep the edge: the record's attribute is unreadable, so the edge may be right
-		case have != nil:
-			diag.addOrphan(kindOrphanEdge, have, fmt.Sprintf("the %s has no %s", r.entity.Description, relation))
+		switch states.Of(e.Name).State {
+		case model.Readable:
+			r.verifyEdge(diag, e, want[r.edgeKey(e)], expected == nil)
+		case model.Absent:
+			r.verifyEdge(diag, e, nil, false)
 		}
+	}
+}
+
+// verifyEdge reports an edge that is missing, wrong or superfluous. want is the edge as it should be, or
+// nil if it should not exist. noRecord reports whether the record itself should not exist.
+func (r *recordWithEdges) verifyEdge(diag *diagnosis, e *model.Entity, want model.Record, noRecord bool) {
+	k, relation := r.edgeKey(e), strings.Join(e.IndexAttributes(), ", ")
+	left := func(name string) bool { return diag.mustLeaveUnchanged(e, k, name) }
+	switch have := r.records[k]; {
+	case have != nil && want != nil:
+		diag.compare(e, have, want, kindEdgeDiffers)
+	case want != nil:
+		diag.addMissing(kindEdgeMissing, want, nil, fmt.Sprintf("the %s has %s", r.entity.Description, relation))
+	case have != nil && noRecord:
+		diag.addOrphan(kindOrphanEdge, have, fmt.Sprintf("the %s does not exist", r.entity.Description))
+	case have != nil && diag.table.Layout.Derivations().Of(e.Name).State == model.Absent:
+		diag.addOrphan(kindOrphanEdge, have, "the table does not have "+e.Name)
+	case have != nil && slices.ContainsFunc(e.IndexAttributes(), left):
+		diag.withoutUnreadable(e, have) // keep the edge: the record's attribute is unreadable, so the edge may be right
+	case have != nil:
+		diag.addOrphan(kindOrphanEdge, have, fmt.Sprintf("the %s has no %s", r.entity.Description, relation))
+	}
+}
+
+// removeNumbers reports the numbers in a record that the table does not have.
+func (diag *diagnosis) removeNumbers(e *model.Entity, have model.Record) {
+	for _, name := range e.AddedNumbers {
+		if have[name] == nil || diag.table.Layout.Derivations().Of(e.Name+"."+name).State != model.Absent {
+			continue
+		}
+		diag.addFinding(kindOrphanEdge, model.KeyOf(have), "the table does not have "+e.Name+"."+name, remedyRepair)
+		i := slices.IndexFunc(diag.fixes, func(fix recordFix) bool { return fix.key == model.KeyOf(have) })
+		if i < 0 {
+			i, diag.fixes = len(diag.fixes), append(diag.fixes, recordFix{key: model.KeyOf(have), asRead: have, set: model.Record{}})
+		}
+		diag.fixes[i].remove = append(diag.fixes[i].remove, name)
 	}
 }

@@ -151,7 +151,7 @@ func (v *recordsVerifier) verify(c *check) *diagnosis {
 	numbers := model.Record{}
 	for _, s := range scanTotals(v.main.entity) {
 		for _, name := range s.Attributes {
-			if v.counted != nil {
+			if v.counted != nil && c.verifiesNumber(v.main.entity, name) {
 				numbers[name] = model.Num(v.counted.numbers[number{v.target(), name}])
 			}
 		}
@@ -173,7 +173,8 @@ func (c *check) addStoredNumbers(v *recordsVerifier) {
 		for _, name := range s.Attributes {
 			stored := at.Number(name)
 			switch {
-			case v.main.record() == nil || s.Optional && !at.Has(name) && !c.opts.Repair:
+			case !c.verifiesNumber(v.main.entity, name):
+			case v.main.record() == nil || s.Optional && !at.Has(name) && !c.opts.Repair && c.opts.Derivation == nil:
 			case s.Optional && !at.Has(name):
 				c.numbers.setStored(number{v.target(), name}, missing)
 			default:
@@ -181,6 +182,15 @@ func (c *check) addStoredNumbers(v *recordsVerifier) {
 			}
 		}
 	}
+}
+
+// verifiesNumber reports whether the check includes a number: the number to which it is restricted, or
+// one that is readable.
+func (c *check) verifiesNumber(e *model.Entity, attribute string) bool {
+	if d := c.opts.Derivation; d != nil {
+		return d.Entity == e && d.Attribute == attribute && c.table.Layout.Derivations().Writes(d.Name)
+	}
+	return !slices.Contains(e.AddedNumbers, attribute) || c.table.Layout.Derivations().Of(e.Name+"."+attribute).State == model.Readable
 }
 
 // addRecordCandidates selects the records whose derived numbers differ from the scanned records.

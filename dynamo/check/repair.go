@@ -108,6 +108,15 @@ func (client *client) transact(ctx context.Context, diag *diagnosis, fixes []rec
 			ExpressionAttributeNames: e.Names, ExpressionAttributeValues: e.Values,
 		}})
 	}
+	// The units are computed, because DynamoDB also charges for a transaction that it cancels, and local
+	// engines report other units for index entries.
+	part := *diag
+	part.fixes = fixes
+	units, _ := costOf(&part)
+	client.addWriteUnits(units, 0)
+	if err := client.pace(ctx, units); err != nil {
+		return err
+	}
 	_, err := client.table.Client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions}, client.table.BulkOptions)
 	if err == nil {
 		return nil

@@ -23,7 +23,8 @@ type Codec struct {
 
 // KeyBuilder returns a builder for the keys of records.
 func (codec *Codec) KeyBuilder() *KeyBuilder {
-	return &KeyBuilder{Layout: codec.Layout.Get(), ElectroDB: codec.ElectroDB}
+	l := codec.Layout.stored()
+	return &KeyBuilder{Layout: l.Eras, Derivations: l.Derivations, ElectroDB: codec.ElectroDB}
 }
 
 // attributeVisitor reads, writes or describes a record's attributes, depending on mode. For each

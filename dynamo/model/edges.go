@@ -99,11 +99,17 @@ func (e *Entity) CopiedAttributes(attributes Record) Record {
 	return kept
 }
 
-// encodeWithCopies returns the record of an entity with the given attributes, and its copies.
+// encodeWithCopies returns the record of an entity with the given attributes, and its copies. It omits
+// the derivations that mutations do not write.
 func (b *KeyBuilder) encodeWithCopies(e *Entity, attributes Record) []Record {
+	for _, name := range e.AddedNumbers {
+		if !b.Derivations.WritesNumber(e, name) {
+			delete(attributes, name)
+		}
+	}
 	records := []Record{b.record(e, attributes)}
 	for _, c := range allEntities {
-		if c.Kind != Copy || c.Of != e {
+		if c.Kind != Copy || c.Of != e || !b.Derivations.Writes(c.Name) {
 			continue
 		}
 		lacks := func(name string) bool { return c.placeholderValue(name, attributes) == "" }

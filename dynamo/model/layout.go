@@ -28,35 +28,54 @@ type Era struct {
 }
 
 // CurrentLayout is the layout that a server uses. It is safe for concurrent use.
-type CurrentLayout struct{ layout atomic.Pointer[Layout] }
+type CurrentLayout struct{ layout atomic.Pointer[StoredLayout] }
 
-// NewCurrentLayout returns a CurrentLayout that contains l.
+// NewCurrentLayout returns a CurrentLayout that contains l, and in which all derivations are readable.
 func NewCurrentLayout(l Layout) *CurrentLayout {
 	c := &CurrentLayout{}
-	c.Set(l)
+	c.Set(StoredLayout{Eras: l})
 	return c
 }
 
 // Get returns the layout. If c is nil, it returns a layout with one shard.
-func (c *CurrentLayout) Get() Layout {
+func (c *CurrentLayout) Get() Layout { return c.stored().Eras }
+
+// Derivations returns the states of the derivations.
+func (c *CurrentLayout) Derivations() DerivationStatuses { return c.stored().Derivations }
+
+func (c *CurrentLayout) stored() StoredLayout {
 	if c == nil {
-		return nil
+		return StoredLayout{}
 	}
 	return *c.layout.Load()
 }
 
 // Set replaces the layout.
-func (c *CurrentLayout) Set(l Layout) { c.layout.Store(&l) }
+func (c *CurrentLayout) Set(l StoredLayout) { c.layout.Store(&l) }
 
 // StoredLayout is the layout in the table's layout record.
 type StoredLayout struct {
-	Eras    Layout
-	Version int
+	Eras        Layout
+	Derivations DerivationStatuses
+	Version     int
 }
 
-// layoutAttributes declares the attribute "eras". Each element of its list is the number of shards of
-// an era, or the beginning of the era, a space and the number of shards.
-func layoutAttributes(a *attributeVisitor, l *StoredLayout) {
+// layoutRecord contains a StoredLayout as its record stores it. The declaration of its attributes
+// cannot refer to the entities that have derivations, because it belongs to one of the entities.
+type layoutRecord struct {
+	Eras        Layout
+	Derivations []string
+	Version     int
+}
+
+// LayoutOfOldTable returns the layout of a table that stores none.
+func LayoutOfOldTable(l Layout) StoredLayout {
+	return StoredLayout{Eras: l, Derivations: ofOldTable()}
+}
+
+// layoutAttributes declares the attributes "eras" and "derivations". Each element of "eras" is the
+// number of shards of an era, or the beginning of the era, a space and the number of shards.
+func layoutAttributes(a *attributeVisitor, l *layoutRecord) {
 	eras := make([]string, 0, len(l.Eras))
 	for _, e := range l.Eras {
 		text := strconv.Itoa(e.Shards)
@@ -66,6 +85,7 @@ func layoutAttributes(a *attributeVisitor, l *StoredLayout) {
 		eras = append(eras, text)
 	}
 	a.texts("eras", &eras, MaxEras, len(timestampLayout)+len(" ")+len(strconv.Itoa(MaxShards)))
+	a.texts("derivations", &l.Derivations, maxDerivations, maxDerivationText)
 	a.version(&l.Version)
 	if a.mode == modeMaximizing {
 		l.Eras = OneEra(MaxShards)
@@ -100,23 +120,38 @@ func layoutAttributes(a *attributeVisitor, l *StoredLayout) {
 }
 
 // LayoutRecord returns the layout record.
-func LayoutRecord(l StoredLayout) Record {
-	return (&KeyBuilder{}).record(&EntityLayout, encode(layoutAttributes, l))
+func LayoutRecord(b *KeyBuilder, l StoredLayout) Record {
+	return b.record(&EntityLayout, encode(layoutAttributes, layoutRecord{l.Eras, l.Derivations.texts(), l.Version}))
 }
 
 // DecodeLayout decodes the layout record.
 //
 // Errors: ErrCorrupt.
 func DecodeLayout(r Reader) (*StoredLayout, error) {
-	a, l := attributeVisitor{Reader: r}, &StoredLayout{}
-	layoutAttributes(&a, l)
-	return l, a.Err()
+	a, l := attributeVisitor{Reader: r}, layoutRecord{}
+	layoutAttributes(&a, &l)
+	derivations, err := parseDerivations(l.Derivations)
+	if err != nil {
+		a.Fail("derivations", err.Error())
+	}
+	return &StoredLayout{l.Eras, derivations, l.Version}, a.Err()
 }
 
 // MaxShards is the maximum number of shards of a table, and MaxEras is the maximum number of eras.
 const (
 	MaxShards = 128
 	MaxEras   = 100
+)
+
+// MaxScanSegments is the maximum number of segments in which DynamoDB scans a table:
+// https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_Scan.html
+const MaxScanSegments = 1_000_000
+
+// maxDerivations is the maximum number of derivations whose status a table stores. maxDerivationText is
+// the maximum length of one of them.
+const (
+	maxDerivations    = 200
+	maxDerivationText = 100
 )
 
 // OneEra returns a layout in which the number of shards has never changed. 0 shards mean 1 shard.

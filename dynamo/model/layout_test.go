@@ -79,7 +79,7 @@ func TestErasKeepTheKeysOfRecords(t *testing.T) {
 				rt.Errorf("%s is in none of the list's partitions", list.found.IndexPK)
 			}
 		}
-		stored, err := model.DecodeLayout(model.Reader{Record: model.LayoutRecord(model.StoredLayout{Eras: layout, Version: 3})})
+		stored, err := model.DecodeLayout(model.Reader{Record: model.LayoutRecord(&model.KeyBuilder{}, model.StoredLayout{Eras: layout, Version: 3})})
 		if err != nil || !slices.Equal(stored.Eras, layout) || stored.Version != 3 {
 			rt.Errorf("stored %v, read %v: %v", layout, stored, err)
 		}
@@ -97,7 +97,7 @@ func TestMalformedLayouts(t *testing.T) {
 		"1,2026-11-28T12:00:00.000Z 200": "200 shards",
 		"1,2026-11-28T12:00:00.000Z 2,2026-11-28T12:00:00.000Z 3": "era 3 begins at",
 	} {
-		record := model.LayoutRecord(model.StoredLayout{})
+		record := model.LayoutRecord(&model.KeyBuilder{}, model.StoredLayout{})
 		record["eras"] = model.TextListValue(slices.DeleteFunc(strings.Split(text, ","), func(s string) bool { return s == "" }))
 		if _, err := model.DecodeLayout(model.Reader{Record: record}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the eras %q have the error %v, want %q", text, err, want)

@@ -161,6 +161,10 @@ type Entity struct {
 	// Omitted are the attributes that a Copy omits. If a mutation changes only these attributes, it
 	// does not have to update the copy.
 	Omitted []string
+	// Added reports whether a table that is older than the declaration of the edge lacks it until
+	// `ordergraph table apply` adds it. AddedNumbers are derived numbers that such a table lacks, too.
+	Added        bool
+	AddedNumbers []string
 	// Renamed maps a placeholder in the keys to its attribute, if their names differ.
 	Renamed map[string]string
 	// codec encodes and decodes the attributes. It is nil for idempotency records and for a Copy, which
@@ -192,7 +196,7 @@ var (
 	EntityCustomerName = Entity{Name: "customerName", Description: "customer's name (edge)",
 		PK: "CUSTOMER#{customerId}", SK: "NAME", IndexPK: "CUSTOMER_NAMES", IndexSK: "{foldedName}#{customerId}", Sharded: true, Kind: Copy, Of: &EntityCustomer, Omitted: []string{AttrOrderCount, AttrSpendingComplete}}
 	EntityCustomerEmail = Entity{Name: "customerEmail", Description: "customer's e-mail address (edge)",
-		PK: "CUSTOMER#{customerId}", SK: "EMAIL", IndexPK: "CUSTOMER_EMAILS", IndexSK: "{emailKey}#{customerId}", Sharded: true, Kind: Copy, Of: &EntityCustomer, Omitted: []string{AttrOrderCount, AttrSpendingComplete}}
+		PK: "CUSTOMER#{customerId}", SK: "EMAIL", IndexPK: "CUSTOMER_EMAILS", IndexSK: "{emailKey}#{customerId}", Sharded: true, Kind: Copy, Added: true, Of: &EntityCustomer, Omitted: []string{AttrOrderCount, AttrSpendingComplete}}
 	EntityDeletedCustomer = Entity{Name: "deletedCustomer", Description: "deletion of a customer",
 		PK: "CUSTOMER#{customerId}", SK: "DELETED", codec: codecFor[commerce.DeletedCustomer](deletedCustomerAttributes)}
 	EntityEmailClaim = Entity{Name: "emailClaim", Description: "e-mail claim",
@@ -220,7 +224,7 @@ var (
 	EntityInventoryLevel = Entity{Name: "inventoryLevel", Description: "inventory level",
 		PK: "PRODUCT#{sku}", SK: "WAREHOUSE#{warehouseId}", IndexPK: "WAREHOUSE#{warehouseId}", IndexSK: "PRODUCT#{sku}", codec: codecFor[commerce.InventoryLevel](inventoryLevelAttributes)}
 	EntityWarehouse = Entity{Name: "warehouse", Description: "warehouse",
-		PK: "WAREHOUSE#{warehouseId}", SK: "#METADATA", IndexPK: "WAREHOUSES", IndexSK: "WAREHOUSE#{warehouseId}", codec: codecFor[commerce.Warehouse](warehouseAttributes)}
+		PK: "WAREHOUSE#{warehouseId}", SK: "#METADATA", IndexPK: "WAREHOUSES", IndexSK: "WAREHOUSE#{warehouseId}", AddedNumbers: []string{AttrProductCount}, codec: codecFor[commerce.Warehouse](warehouseAttributes)}
 	EntityEmployee = Entity{Name: "employee", Description: "employee",
 		PK: "EMPLOYEE#{employeeId}", SK: "#METADATA", IndexPK: "EMPLOYEE", IndexSK: "{hireDate}#{employeeId}", Sharded: true, codec: codecFor[commerce.Employee](employeeAttributes)}
 	EntityEmployeeName = Entity{Name: "employeeName", Description: "employee's name (edge)",
@@ -237,8 +241,8 @@ var (
 		PK: "CUSTOMER#{customerId}", SK: "SPENDING#{month}#{currency}", Owner: access.PermissionReadOrder, Kind: Sum, codec: codecFor[commerce.Spending](spendingAttributes)}
 	EntityIdempotency = Entity{Name: "idempotency", Description: "idempotency key with the result of the mutation",
 		PK: "IDEMPOTENCY#{principal}#{idempotencyKey}", SK: "#METADATA"}
-	EntityLayout = Entity{Name: "layout", Description: "number of shards over time",
-		PK: "LAYOUT", SK: "#METADATA", codec: codecFor[StoredLayout](layoutAttributes)}
+	EntityLayout = Entity{Name: "layout", Description: "number of shards over time, and states of derivations",
+		PK: "LAYOUT", SK: "#METADATA", codec: codecFor[layoutRecord](layoutAttributes)}
 )
 
 // WritePattern declares the records that a mutation writes in one TransactWriteItems request.
@@ -326,9 +330,11 @@ type Keys struct{ PK, SK, IndexPK, IndexSK string }
 // KeyBuilder builds the keys of records. Err is the first error that occurred, so callers can build
 // several keys before they check Err.
 type KeyBuilder struct {
-	Layout    Layout
-	ElectroDB ElectroDB
-	Err       error
+	Layout Layout
+	// Derivations are the states of the copies and numbers that records can lack.
+	Derivations DerivationStatuses
+	ElectroDB   ElectroDB
+	Err         error
 }
 
 // Build builds one key. If this fails and b.Err is nil, it stores the error in b.Err.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -108,19 +110,17 @@ func (f *layoutFollower) readLocked(ctx context.Context) error {
 		return err
 	}
 	switch {
-	case len(stored.Eras) > 0:
+	case stored.Version > 0:
 		f.isStored = true
 	case f.isStored:
 		return fmt.Errorf("the table's record %s, which contains its number of shards, was deleted: restore it from a backup", model.EntityLayout.PK)
-	default:
-		stored.Eras = f.configured
 	}
-	f.current.Set(stored.Eras)
+	f.current.Set(stored)
 	f.readAt.Store(&at)
 	return nil
 }
 
-// stored reads the layout that the table stores. If it stores none, Eras is empty.
+// stored reads the layout that the table stores. If it stores none, the version is 0.
 func (f *layoutFollower) stored(ctx context.Context) (model.StoredLayout, error) {
 	key := model.Keys{PK: string(model.EntityLayout.PK), SK: string(model.EntityLayout.SK)}
 	out, err := f.db.GetItem(ctx, &dynamodb.GetItemInput{TableName: &f.table, Key: key.Attributes(), ConsistentRead: aws.Bool(true)})
@@ -128,50 +128,108 @@ func (f *layoutFollower) stored(ctx context.Context) (model.StoredLayout, error)
 		return model.StoredLayout{}, WrapError("GetItem", "of the layout", err)
 	}
 	if out.Item == nil {
-		return model.StoredLayout{}, nil
+		return model.LayoutOfOldTable(f.configured), nil
 	}
 	stored, err := model.DecodeLayout(model.Reader{Record: out.Item})
 	if err != nil {
-		return model.StoredLayout{}, fmt.Errorf("the number of shards cannot be read: %w: restore this record from a backup", err)
+		return model.StoredLayout{}, fmt.Errorf("the layout cannot be read: %w; if a command or a newer version did not write this, restore the record from a backup", err)
 	}
 	return *stored, nil
 }
 
-// ErrLayoutChanged means that another command has changed the layout at the same time.
-var ErrLayoutChanged = errors.New("another command has changed the layout at the same time: try again")
+// ErrLayoutChanged means that other commands have changed the layout at the same time.
+var ErrLayoutChanged = errors.New("other commands have changed the layout at the same time: try again")
 
 // SetShards appends an era with the given number of shards, and returns the time when it begins. If
 // the last era already has this number of shards, it returns the beginning of that era. In any case,
 // the table then stores its layout.
 //
 // Errors: ErrLayoutChanged, errors from WrapError, and an error for an invalid number of shards.
-func (t *Table) SetShards(ctx context.Context, shards int) (time.Time, error) {
-	stored, err := t.layout.stored(ctx)
-	if err != nil {
-		return time.Time{}, err
-	}
-	when := CompareAttribute(model.AttrVersion, "=", model.Num(stored.Version))
-	if len(stored.Eras) == 0 {
-		stored.Eras, when = t.layout.configured, RecordNotExists
-	}
-	last := stored.Eras[len(stored.Eras)-1]
-	switch {
-	case last.Shards != shards:
-		last = model.Era{From: t.Now().Add(layoutDelay).UTC().Truncate(time.Millisecond), Shards: shards}
-		stored.Eras = append(stored.Eras[:len(stored.Eras):len(stored.Eras)], last)
-	case stored.Version > 0:
-		return last.From, nil
-	}
-	if err := stored.Eras.Check(); err != nil {
-		return time.Time{}, fmt.Errorf("the layout would be invalid: %w", err)
-	}
-	stored.Version++
-	return last.From, t.putLayout(ctx, stored, when)
+func (t *Table) SetShards(ctx context.Context, shards int) (from time.Time, err error) {
+	err = t.UpdateLayout(ctx, func(l *model.StoredLayout) error {
+		last := l.Eras[len(l.Eras)-1]
+		if last.Shards != shards {
+			last = model.Era{From: t.Now().Add(layoutDelay).UTC().Truncate(time.Millisecond), Shards: shards}
+			l.Eras = append(l.Eras[:len(l.Eras):len(l.Eras)], last)
+		}
+		from = last.From
+		if err := l.Eras.Check(); err != nil {
+			return fmt.Errorf("the layout would be invalid: %w", err)
+		}
+		return nil
+	})
+	return from, err
 }
+
+// maxLayoutAttempts is the maximum number of attempts to change the layout.
+const maxLayoutAttempts = 5
+
+// UpdateLayout reads the stored layout, and stores it as changed by the function change. If another
+// command has changed the layout meanwhile, UpdateLayout tries again.
+//
+// Errors: ErrLayoutChanged, errors from WrapError, and errors from change.
+func (t *Table) UpdateLayout(ctx context.Context, change func(*model.StoredLayout) error) error {
+	for attempt := range maxLayoutAttempts {
+		if err := BackOff(ctx, attempt); err != nil {
+			return WrapError("UpdateItem", "of the layout", err)
+		}
+		before, err := t.layout.stored(ctx)
+		if err != nil {
+			return err
+		}
+		after := before
+		after.Derivations = maps.Clone(before.Derivations)
+		if err := change(&after); err != nil {
+			return err
+		}
+		when := CompareAttribute(model.AttrVersion, "=", model.Num(before.Version))
+		if before.Version == 0 {
+			when = RecordNotExists
+		} else if reflect.DeepEqual(before, after) {
+			return t.FollowLayout(ctx)
+		}
+		after.Version++
+		if err := t.putLayout(ctx, after, when); !errors.Is(err, ErrLayoutChanged) {
+			return err
+		}
+	}
+	return ErrLayoutChanged
+}
+
+// InitLayout stores the layout of a table without records: the configured number of shards, and all
+// derivations. If the table already stores a layout, InitLayout changes nothing.
+//
+// Errors: errors from WrapError.
+func (t *Table) InitLayout(ctx context.Context) error {
+	l := model.LayoutOfOldTable(t.layout.configured)
+	l.Derivations, l.Version = model.ReadableDerivations(t.Now().UTC()), 1
+	err := t.putLayout(ctx, l, RecordNotExists)
+	if errors.Is(err, ErrLayoutChanged) {
+		return t.FollowLayout(ctx)
+	}
+	return err
+}
+
+// WithDerivation returns a copy of the table in which a derivation has the given state. The copy does
+// not follow changes of the layout.
+func (t *Table) WithDerivation(name string, state model.DerivationState) *Table {
+	copied, all := *t, maps.Clone(t.Layout.Derivations())
+	if all == nil {
+		all = model.DerivationStatuses{}
+	}
+	all[name] = model.DerivationStatus{State: state}
+	copied.Layout = model.NewCurrentLayout(t.Layout.Get())
+	copied.Layout.Set(model.StoredLayout{Eras: t.Layout.Get(), Derivations: all})
+	return &copied
+}
+
+// LayoutDelay is the time after which all servers use a layout that has been stored, or have stopped
+// writing.
+const LayoutDelay = layoutDelay
 
 func (t *Table) putLayout(ctx context.Context, l model.StoredLayout, when Condition) error {
 	var e Expression
-	record := model.LayoutRecord(l)
+	record := model.LayoutRecord(t.KeyBuilder(), l)
 	update, condition := e.UpdateRecord(nil, record), when(&e)
 	_, err := t.Client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: &t.Name, Key: model.KeyOf(record).Attributes(), UpdateExpression: &update, ConditionExpression: &condition,

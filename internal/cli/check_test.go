@@ -180,7 +180,9 @@ func TestCheckFailsToStart(t *testing.T) {
 }
 
 func TestCheckWithAnotherNumberOfShards(t *testing.T) {
-	_, _, variables := newSeededTable(t)
+	db, table, variables := newSeededTable(t)
+	run(t, "check", append(slices.Clone(variables), "ORDERGRAPH_SHARDS=4")...).checkSucceeded(t, "clean")
+	storetest.DeleteLayout(t, db, table)
 	run(t, "check", append(slices.Clone(variables), "ORDERGRAPH_SHARDS=4")...).checkFailed(t, 3, "shards")
 }
 

@@ -42,7 +42,7 @@ func countRecords(t *testing.T, db *dynamodb.Client, table string) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return len(out.Items)
+	return len(out.Items) - 1 // the layout of the table was written before the faults
 }
 
 // The SDK maps each fault to the right error, and the engine has executed the request or has not.

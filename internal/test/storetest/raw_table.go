@@ -142,7 +142,7 @@ func EdgesOf(rec Item) []Item {
 	return edges
 }
 
-// All returns all records of the table. The map keys are the records' primary keys in the format of
+// All returns all records of the table except its layout. The map keys are the records' primary keys in the format of
 // KeyText.
 func (r RawTable) All() map[string]Item {
 	r.T.Helper()
@@ -157,6 +157,7 @@ func (r RawTable) All() map[string]Item {
 			records[KeyText(rec)] = rec
 		}
 	}
+	delete(records, string(model.EntityLayout.PK+" "+model.EntityLayout.SK))
 	return records
 }
 

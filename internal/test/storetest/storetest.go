@@ -14,6 +14,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/embedded"
 	"github.com/ordergraph/ordergraph/internal/sampledata"
 	"github.com/ordergraph/ordergraph/internal/test/dynamolocal"
@@ -112,6 +113,15 @@ func LoadDataset(t testing.TB, store *dynamo.Store, dataset commerce.Dataset) {
 		}
 	}
 	if _, err := store.Load(context.Background(), dataset); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// DeleteLayout deletes the record with the table's layout, as if other software had created the table.
+func DeleteLayout(t testing.TB, db *dynamodb.Client, table string) {
+	t.Helper()
+	key := model.Keys{PK: string(model.EntityLayout.PK), SK: string(model.EntityLayout.SK)}
+	if _, err := db.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: &table, Key: key.Attributes()}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -10,8 +10,15 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/bulk"
 )
 
-// Export exports the records of the store's table and returns the lines in sorted order.
+// Export exports the records of the store's table, except its layout, and returns the lines in sorted
+// order.
 func Export(t testing.TB, store *dynamo.Store, segments int) []string {
+	t.Helper()
+	return slices.DeleteFunc(ExportWithLayout(t, store, segments), func(line string) bool { return strings.Contains(line, `"pk":{"S":"LAYOUT"}`) })
+}
+
+// ExportWithLayout exports the records of the store's table and returns the lines in sorted order.
+func ExportWithLayout(t testing.TB, store *dynamo.Store, segments int) []string {
 	t.Helper()
 	var text bytes.Buffer
 	err := store.Export(t.Context(), make([]bulk.SegmentProgress, segments), func(page bulk.ExportPage) error {

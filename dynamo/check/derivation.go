@@ -1,0 +1,118 @@
+package check
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
+)
+
+// edgeVerifier verifies one edge of the records in an item collection, for example an edge that is
+// being added to the table.
+type edgeVerifier struct {
+	baseVerifier
+	edge      *model.Entity
+	partition string
+	records   recordsWithEdges
+}
+
+func newEdgeVerifier(edge *model.Entity, partition string) *edgeVerifier {
+	return &edgeVerifier{edge: edge, partition: partition, records: recordsWithEdges{}}
+}
+
+func (v *edgeVerifier) addRecord(e *model.Entity, rec model.Record) {
+	if e == v.edge || e == v.edge.Of {
+		v.records.add(e, rec)
+	}
+}
+
+func (v *edgeVerifier) key(*table.Table) model.Keys { return model.Keys{PK: v.partition} }
+
+// read reads the records again that were found before, and their edges.
+func (v *edgeVerifier) read(ctx context.Context, c *check) error {
+	var keys []model.Keys
+	if len(v.records) == 0 {
+		v.records = recordsWithEdges{}
+		if len(v.edge.Of.SK.Placeholders()) > 0 {
+			return c.client.readItemCollection(ctx, model.OrderCollection, v.partition, v.addRecord)
+		}
+		e := v.edge.Of
+		r := newRecordWithEdges(e, e.KeyValues(model.Keys{PK: v.partition, SK: string(e.SK)}))
+		keys = []model.Keys{r.primaryKey, r.edgeKey(v.edge)}
+	}
+	for _, r := range v.records {
+		keys = append(keys, r.primaryKey, r.edgeKey(v.edge))
+	}
+	found, err := c.client.get(ctx, consistent, keys...)
+	v.records = recordsWithEdges{}
+	for k, rec := range found {
+		v.addRecord(model.EntityOf(k), rec)
+	}
+	return err
+}
+
+func (v *edgeVerifier) verify(c *check) *diagnosis {
+	diag := &diagnosis{table: c.table}
+	for _, r := range v.records.sorted() {
+		if r.record() == nil {
+			r.verifyEdge(diag, v.edge, nil, true)
+			continue
+		}
+		expected, err := r.expected(diag)
+		if err != nil {
+			diag.addUnreadable(r.primaryKey, err)
+			continue
+		}
+		diag.dependencies = append(diag.dependencies, unchangedRecord{r.primaryKey, r.record()})
+		i := slices.IndexFunc(expected, func(rec model.Record) bool { return model.KeyOf(rec).Primary() == r.edgeKey(v.edge) })
+		if i < 0 {
+			r.verifyEdge(diag, v.edge, nil, false)
+			continue
+		}
+		r.verifyEdge(diag, v.edge, expected[i], false)
+	}
+	return diag
+}
+
+// ofDerivation returns the part of a diagnosis that concerns the derivation to which the check is
+// restricted. Without a derivation, it returns the whole diagnosis.
+func (c *check) ofDerivation(diag *diagnosis) *diagnosis {
+	d := c.opts.Derivation
+	if d == nil {
+		return diag
+	}
+	part := *diag
+	part.findings = slices.DeleteFunc(slices.Clone(diag.findings), func(f finding) bool { return !d.IsStoredIn(f.key) })
+	part.fixes = slices.DeleteFunc(slices.Clone(diag.fixes), func(fix recordFix) bool { return !d.IsStoredIn(fix.key) })
+	return &part
+}
+
+// costOf returns the write units that the repair of a diagnosis consumes, and the size of the records
+// that it adds.
+func costOf(diag *diagnosis) (units float64, added int) {
+	written := map[model.Keys]bool{}
+	for _, fix := range diag.fixes {
+		written[fix.key] = true
+		after := fix.put
+		added += model.SizeOf(after)
+		if after == nil && !fix.isDelete {
+			after = maps.Clone(fix.asRead).Merge(fix.set)
+			for _, name := range fix.remove {
+				delete(after, name)
+			}
+		}
+		units += model.TransactWriteUnits(fix.asRead, after)
+	}
+	if len(diag.fixes) == 0 {
+		return 0, 0
+	}
+	for _, r := range append([]unchangedRecord{{diag.trustedKey, diag.trusted}}, diag.dependencies...) {
+		if r.key.PK != "" && !written[r.key] {
+			written[r.key] = true
+			units += model.ConditionCheckUnits(r.asRead)
+		}
+	}
+	return units, added
+}

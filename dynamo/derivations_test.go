@@ -1,0 +1,160 @@
+package dynamo_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/change"
+	"github.com/ordergraph/ordergraph/dynamo/check"
+	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/workload"
+)
+
+// derivation returns the derivation with the given name.
+func derivation(t *testing.T, name string) model.Derivation {
+	t.Helper()
+	d, err := model.FindDerivation(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// applied returns options for a table whose servers follow a status as soon as the clock has advanced.
+func applied(clock *movingClock, state model.DerivationState) dynamo.DerivationOptions {
+	return dynamo.DerivationOptions{Parallel: 4, Segments: 3, IndexLag: check.NoIndexLag, OnStatus: func(s model.DerivationStatus) {
+		if s.State == state && s.Done == 0 {
+			clock.advance(2 * time.Minute)
+		}
+	}}
+}
+
+// A list is dropped from a table, which leaves nothing of it, and added again. It costs what the plan
+// says.
+func TestDropAndApplyLists(t *testing.T) {
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+		clock := newMovingClock(start)
+		name := storetest.TableName()
+		s := storetest.NewTable(t, storetest.WithoutResponseDate(db), dynamo.Options{Table: name, Clock: clock.Now, Shards: 2})
+		dataset, _ := storetest.SampleDataset(t)
+		storetest.LoadDataset(t, s, dataset)
+		whole := storetest.Export(t, s, 1)
+		for _, d := range model.Derivations() {
+			t.Run(d.Name, func(t *testing.T) {
+				if _, err := s.DropDerivation(t.Context(), d, applied(clock, model.Dropped)); err != nil {
+					t.Fatal(err)
+				}
+				for _, line := range storetest.Export(t, s, 1) {
+					if d.IsEdge() && strings.Contains(line, `"entity":{"S":"`+d.Name+`"}`) {
+						t.Errorf("after the drop, the table contains %s", line)
+					}
+				}
+				assertClean(t, s)
+				plan, err := s.PlanDerivation(t.Context(), d, applied(clock, model.Written))
+				if err != nil {
+					t.Fatal(err)
+				}
+				cost, err := s.ApplyDerivation(t.Context(), d, applied(clock, model.Written))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if cost.Records != plan.Records || math.Abs(plan.WriteUnits/cost.WriteUnits-1) > 0.05 || math.Abs(plan.ReadUnits/cost.ReadUnits-1) > 0.05 {
+					t.Errorf("the cost is %+v, planned were %+v", cost, plan)
+				}
+				if got := storetest.Export(t, s, 1); fmt.Sprint(got) != fmt.Sprint(whole) {
+					t.Errorf("afterwards, the table contains\n%v, want\n%v", got, whole)
+				}
+				assertClean(t, s)
+			})
+		}
+	})
+}
+
+func assertClean(t *testing.T, s *dynamo.Store) {
+	t.Helper()
+	found, err := s.CheckRecords(t.Context(), check.Options{IndexLag: check.NoIndexLag, OnInconsistency: func(i check.Inconsistency) { t.Errorf("%+v", i) }})
+	if err != nil || found.Unverified > 0 {
+		t.Errorf("%+v: %v", found, err)
+	}
+}
+
+// Until a list is readable, reading it returns the reason.
+func TestUnreadableDerivation(t *testing.T) {
+	clock := newMovingClock(start)
+	s := storetest.NewTable(t, storetest.WithoutResponseDate(storetest.Engines()[0].Client(t)), dynamo.Options{Clock: clock.Now})
+	d := derivation(t, "customerName")
+	reads := map[model.DerivationState]int{}
+	opts := dynamo.DerivationOptions{OnStatus: func(status model.DerivationStatus) {
+		_, err := dynamo.ReadPage(t.Context(), s, model.CustomersByName, dynamo.ListRequest{Page: dynamo.PageRequest{Limit: 1}})
+		missing, unreadable := errors.AsType[*model.DerivationUnavailable](err)
+		if unreadable == (status.State == model.Readable) || err != nil && (!unreadable || missing.Name != d.Name) {
+			t.Errorf("%s: %v", status, err)
+		}
+		reads[status.State]++
+		clock.advance(2 * time.Minute)
+	}}
+	if _, err := s.DropDerivation(t.Context(), d, opts); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.ApplyDerivation(t.Context(), d, opts); err != nil {
+		t.Fatal(err)
+	}
+	if len(reads) != 5 {
+		t.Errorf("the states were %v", reads)
+	}
+}
+
+// A record changes between the read and the write of a backfill. The edge follows the new record: a
+// customer who has lost the account rep gets no edge.
+func TestBackfillBesideAChange(t *testing.T) {
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+		clock := newMovingClock(start)
+		name, db := storetest.TableName(), storetest.WithoutResponseDate(db)
+		server := storetest.NewTable(t, db, dynamo.Options{Table: name, Clock: clock.Now})
+		storetest.LoadDataset(t, server, workload.Fixture{Customers: 3, Employees: 1}.Dataset(t))
+		changed := false
+		between := dynamodb.New(db.Options(), func(o *dynamodb.Options) {
+			next := o.HTTPClient
+			o.HTTPClient = storetest.HTTPFunc(func(r *http.Request) (*http.Response, error) {
+				if strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".TransactWriteItems") && !changed {
+					changed = true
+					for _, id := range []commerce.CustomerID{"c1", "c2"} {
+						if _, err := server.AssignAccountRep(t.Context(), change.Caller{Name: "tester"}, commerce.AccountRepChange{CustomerID: id}); err != nil {
+							t.Error(err)
+						}
+					}
+				}
+				return next.Do(r)
+			})
+		})
+		d := derivation(t, "customerRep")
+		if _, err := server.DropDerivation(t.Context(), d, applied(clock, model.Dropped)); err != nil {
+			t.Fatal(err)
+		}
+		command := storetest.StoreWithClient(t, server, between, dynamo.Options{Table: name, Clock: clock.Now})
+		backfills, opts := 0, applied(clock, model.Written)
+		follow := opts.OnStatus
+		opts.OnStatus = func(status model.DerivationStatus) {
+			if follow(status); status.State == model.Written && status.Done == 0 {
+				backfills++
+			}
+		}
+		if _, err := command.ApplyDerivation(t.Context(), d, opts); err != nil {
+			t.Fatal(err)
+		}
+		if !changed || backfills != 1 {
+			t.Errorf("backfills: %d, because the first one wrote something wrong; changed: %t", backfills, changed)
+		}
+		storetest.AssertConsistent(t, db, name, 1)
+	})
+}

@@ -1,0 +1,206 @@
+package model
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Derivation is an edge, or a number that derives from other records. A table can lack it, so it can be
+// added to a table or dropped while servers use the table.
+type Derivation struct {
+	// Name identifies the derivation: the name of the edge, or of the entity and the attribute, such as
+	// warehouse.productCount.
+	Name string
+	// Entity is the edge, or the entity whose records contain the number.
+	Entity *Entity
+	// Attribute is the name of the number. It is empty for an edge.
+	Attribute string
+	// Added reports whether older tables lack the derivation (see Entity.Added).
+	Added bool
+}
+
+// IsEdge reports whether d is an edge. If d is nil, it returns false.
+func (d *Derivation) IsEdge() bool { return d != nil && d.Attribute == "" }
+
+// IsStoredIn reports whether the record with the primary key k is the edge, or contains the number.
+func (d *Derivation) IsStoredIn(k Keys) bool { return EntityOf(k) == d.Entity }
+
+// Derivations returns everything that a table can lack.
+func Derivations() (all []Derivation) {
+	for _, e := range allEntities {
+		if e.IsEdge() {
+			all = append(all, Derivation{Name: e.Name, Entity: e, Added: e.Added})
+		}
+		for _, name := range e.AddedNumbers {
+			all = append(all, Derivation{Name: e.Name + "." + name, Entity: e, Attribute: name, Added: true})
+		}
+	}
+	return all
+}
+
+// FindDerivation returns the derivation with the given name.
+func FindDerivation(name string) (Derivation, error) {
+	var names []string
+	for _, d := range Derivations() {
+		if d.Name == name {
+			return d, nil
+		}
+		names = append(names, d.Name)
+	}
+	return Derivation{}, fmt.Errorf("%q is no derivation: choose one of %s", name, strings.Join(names, ", "))
+}
+
+// DerivationState is what servers do with a derivation.
+type DerivationState string
+
+// The states, in the order in which a derivation passes through them.
+const (
+	// Absent means that servers neither write nor read the derivation.
+	Absent DerivationState = "absent"
+	// Written means that servers write the derivation, but older records may lack it.
+	Written DerivationState = "written"
+	// Backfilled means that all records have been given the derivation, but nothing has verified it.
+	Backfilled DerivationState = "backfilled"
+	// Readable means that servers also read the derivation.
+	Readable DerivationState = "readable"
+	// Dropped means that servers no longer use the derivation, but records may still contain it.
+	Dropped DerivationState = "dropped"
+)
+
+// DerivationStatus is the state of a derivation in a table.
+type DerivationStatus struct {
+	State DerivationState
+	// Since is the time when the table stored the state.
+	Since time.Time
+	// Done is the number of segments of the table that the backfill has processed, of Segments.
+	Done, Segments int
+}
+
+// String describes the status for operators, such as "written, 40 % backfilled".
+func (s DerivationStatus) String() string {
+	if s.State != Written {
+		return string(s.State)
+	}
+	return fmt.Sprintf("%s, %d %% backfilled", s.State, 100*s.Done/max(1, s.Segments))
+}
+
+// DerivationStatuses maps the names of derivations to their status. A derivation that it does not contain is
+// readable. Do not modify it, because servers and commands share it.
+type DerivationStatuses map[string]DerivationStatus
+
+// Of returns the status of the named derivation.
+func (all DerivationStatuses) Of(name string) DerivationStatus {
+	if s, ok := all[name]; ok {
+		return s
+	}
+	return DerivationStatus{State: Readable}
+}
+
+// Writes reports whether mutations write the named derivation.
+func (all DerivationStatuses) Writes(name string) bool {
+	s := all.Of(name).State
+	return s != Absent && s != Dropped
+}
+
+// WritesNumber reports whether mutations write a number in the records of an entity.
+func (all DerivationStatuses) WritesNumber(e *Entity, attribute string) bool {
+	return len(all) == 0 || !slices.Contains(e.AddedNumbers, attribute) || all.Writes(e.Name+"."+attribute)
+}
+
+// ofOldTable returns the statuses in a table that stores none.
+func ofOldTable() DerivationStatuses {
+	all := DerivationStatuses{}
+	for _, d := range Derivations() {
+		if d.Added {
+			all[d.Name] = DerivationStatus{State: Absent}
+		}
+	}
+	return all
+}
+
+// ReadableDerivations returns the statuses to store in a table without records. It contains the
+// derivations that a table would lack otherwise.
+func ReadableDerivations(since time.Time) DerivationStatuses {
+	all := ofOldTable()
+	for name := range all {
+		all[name] = DerivationStatus{State: Readable, Since: since}
+	}
+	return all
+}
+
+// DerivationUnavailable means that a list or number cannot be read, because the table does not have
+// its derivation, or not completely.
+type DerivationUnavailable struct {
+	Name   string
+	Status DerivationStatus
+}
+
+// Error names the derivation and how to get it.
+func (e *DerivationUnavailable) Error() string {
+	switch e.Status.State {
+	case Absent, Dropped:
+		return fmt.Sprintf("the table does not have %s: an operator can add it with `ordergraph table apply %[1]s`", e.Name)
+	case Backfilled:
+		return fmt.Sprintf("the table is being given %s: all records have it, and are being verified; try again later", e.Name)
+	}
+	return fmt.Sprintf("the table is being given %s: %d %% of the records have it; try again later", e.Name, 100*e.Status.Done/max(1, e.Status.Segments))
+}
+
+// CheckReadable returns a DerivationUnavailable unless the named derivation is readable.
+func (all DerivationStatuses) CheckReadable(name string) error {
+	if s := all.Of(name); s.State != Readable {
+		return &DerivationUnavailable{name, s}
+	}
+	return nil
+}
+
+// texts returns the statuses as they are stored. Each text consists of the name, the state, the time
+// and, during a backfill, its progress.
+func (all DerivationStatuses) texts() (texts []string) {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		s := all[name]
+		text := name + " " + string(s.State) + " " + Timestamp(s.Since)
+		if s.Segments > 0 {
+			text += fmt.Sprintf(" %d/%d", s.Done, s.Segments)
+		}
+		texts = append(texts, text)
+	}
+	return texts
+}
+
+// parseDerivations is the inverse of texts. It adds the derivations that old tables lack.
+func parseDerivations(texts []string) (DerivationStatuses, error) {
+	all := ofOldTable()
+	for _, text := range texts {
+		parts := strings.Split(text, " ")
+		if len(parts) < 3 || len(parts) > 4 {
+			return nil, fmt.Errorf("contains %q instead of a name, a state and a time", text)
+		}
+		if _, err := FindDerivation(parts[0]); err != nil {
+			return nil, fmt.Errorf("contains %q, which this version of Ordergraph does not know: upgrade this server", parts[0])
+		}
+		s := DerivationStatus{State: DerivationState(parts[1])}
+		var err error
+		if s.Since, err = time.Parse(timestampLayout, parts[2]); err != nil {
+			return nil, fmt.Errorf("contains %q with an invalid time", text)
+		}
+		if !slices.Contains([]DerivationState{Absent, Written, Backfilled, Readable, Dropped}, s.State) {
+			return nil, fmt.Errorf("contains %q with the state %q, which this version of Ordergraph does not know: upgrade this server", parts[0], parts[1])
+		}
+		if len(parts) == 4 {
+			done, of, _ := strings.Cut(parts[3], "/")
+			if s.Done, err = strconv.Atoi(done); err == nil {
+				s.Segments, err = strconv.Atoi(of)
+			}
+			if err != nil || s.Done < 0 || s.Done > s.Segments {
+				return nil, fmt.Errorf("contains %q with an invalid progress", text)
+			}
+		}
+		all[parts[0]] = s
+	}
+	return all, nil
+}
