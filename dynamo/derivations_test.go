@@ -95,7 +95,10 @@ func TestUnreadableDerivation(t *testing.T) {
 	d := derivation(t, "customerName")
 	reads := map[model.DerivationState]int{}
 	opts := dynamo.DerivationOptions{OnStatus: func(status model.DerivationStatus) {
-		_, err := dynamo.ReadPage(t.Context(), s, model.CustomersByName, dynamo.ListRequest{Page: dynamo.PageRequest{Limit: 1}})
+		if _, err := dynamo.ReadPage(t.Context(), s, model.Customers, dynamo.ListRequest{Page: dynamo.PageRequest{Limit: 1}}); err != nil {
+			t.Errorf("%s: the other list of customers returns %v", status, err)
+		}
+		_, err := dynamo.ReadPage(t.Context(), s, model.Customers, dynamo.ListRequest{Pattern: &model.CustomersByName.AccessPattern, Page: dynamo.PageRequest{Limit: 1}})
 		missing, unreadable := errors.AsType[*model.DerivationUnavailable](err)
 		if unreadable == (status.State == model.Readable) || err != nil && (!unreadable || missing.Name != d.Name) {
 			t.Errorf("%s: %v", status, err)

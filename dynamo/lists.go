@@ -126,13 +126,11 @@ func ReadPage[V any](ctx context.Context, s *Store, p *model.ListPattern[V], r L
 	if err := s.table.CheckLayout(ctx); err != nil {
 		return Page[V]{}, err
 	}
-	for _, e := range p.Entities() {
-		if err := s.table.Layout.Derivations().CheckReadable(e.Name); err != nil {
-			return Page[V]{}, err
-		}
-	}
 	l, err := s.newListQuery(&p.AccessPattern, r)
 	if err != nil {
+		return Page[V]{}, err
+	}
+	if err := s.table.Layout.Derivations().CheckListReadable(l.pattern); err != nil {
 		return Page[V]{}, err
 	}
 	rows, err := s.readRows(ctx, l)

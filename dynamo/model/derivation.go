@@ -88,6 +88,18 @@ func (s DerivationStatus) String() string {
 	return fmt.Sprintf("%s, %d %% backfilled", s.State, 100*s.Done/max(1, s.Segments))
 }
 
+// Progress returns the part of the table that a backfill has processed, from 0 to 1.
+func (s DerivationStatus) Progress() float64 {
+	switch s.State {
+	case Written:
+		return float64(s.Done) / float64(max(1, s.Segments))
+	case Backfilled, Readable:
+		return 1
+	default:
+		return 0
+	}
+}
+
 // DerivationStatuses maps the names of derivations to their status. A derivation that it does not contain is
 // readable. Do not modify it, because servers and commands share it.
 type DerivationStatuses map[string]DerivationStatus
@@ -158,11 +170,25 @@ func (all DerivationStatuses) CheckReadable(name string) error {
 	return nil
 }
 
+// CheckListReadable returns a DerivationUnavailable if a list reads records that are not readable.
+func (all DerivationStatuses) CheckListReadable(p *AccessPattern) error {
+	for name, s := range all {
+		if s.State != Readable && slices.ContainsFunc(p.Entities(), func(e *Entity) bool { return e.Name == name }) {
+			return &DerivationUnavailable{name, s}
+		}
+	}
+	return nil
+}
+
 // texts returns the statuses as they are stored. Each text consists of the name, the state, the time
 // and, during a backfill, its progress.
 func (all DerivationStatuses) texts() (texts []string) {
+	old := ofOldTable()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		s := all[name]
+		if s.State == Absent && old.Of(name).State == Absent {
+			continue // older versions do not know the name
+		}
 		text := name + " " + string(s.State) + " " + Timestamp(s.Since)
 		if s.Segments > 0 {
 			text += fmt.Sprintf(" %d/%d", s.Done, s.Segments)
