@@ -38,8 +38,9 @@ type Options struct {
 	// Clock and the clock of DynamoDB differ by more than table.MaxClockDifference, the Store rejects
 	// all writes.
 	Clock func() time.Time
-	// Log receives a message when Clock starts to differ too much from the clock of DynamoDB, and
-	// another message when the clocks agree again. By default, the messages are discarded.
+	// Log receives a message when Clock starts to differ too much from the clock of DynamoDB, when the
+	// clocks agree again, and when a list or number becomes readable or unreadable. By default, the
+	// messages are discarded.
 	Log *slog.Logger
 	// Attempts configures the circuit breaker, the retry budget and the functions that are called
 	// after failed attempts. By default, the circuit breaker is disabled. New ignores the field

@@ -53,6 +53,17 @@ func (s *Store) CreateTable(ctx context.Context) error {
 	return s.EnableExpiry(ctx)
 }
 
+// InitEmptyTable stores the layout of a table that other software has created. If the table has
+// records, it does nothing.
+//
+// Errors: table.ErrUnavailable, table.ErrNoTable and table.ErrAccessDenied.
+func (s *Store) InitEmptyTable(ctx context.Context) error {
+	if hasRecords, err := s.HasRecords(ctx); err != nil || hasRecords {
+		return err
+	}
+	return s.table.InitLayout(ctx)
+}
+
 // waitForTable waits until the table is ready.
 func (s *Store) waitForTable(ctx context.Context) error {
 	return dynamodb.NewTableExistsWaiter(s.table.Client).Wait(ctx, &dynamodb.DescribeTableInput{TableName: &s.table.Name}, 5*time.Minute)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"reflect"
 	"sync"
@@ -40,6 +41,7 @@ type layoutFollower struct {
 	db    *dynamodb.Client
 	table string
 	now   func() time.Time
+	log   *slog.Logger
 	// current contains the layout of the last read. configured is the layout if the table stores none.
 	current    *model.CurrentLayout
 	configured model.Layout
@@ -115,7 +117,13 @@ func (f *layoutFollower) readLocked(ctx context.Context) error {
 	case f.isStored:
 		return fmt.Errorf("the table's record %s, which contains its number of shards, was deleted: restore it from a backup", model.EntityLayout.PK)
 	}
+	before := f.current.Derivations()
 	f.current.Set(stored)
+	for _, d := range model.Derivations() {
+		if is := stored.Derivations.Of(d.Name); f.readAt.Load() != nil && is.State != before.Of(d.Name).State {
+			f.log.InfoContext(ctx, "the state of a list or number has changed", "table", f.table, "name", d.Name, "before", string(before.Of(d.Name).State), "state", string(is.State))
+		}
+	}
 	f.readAt.Store(&at)
 	return nil
 }

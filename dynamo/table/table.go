@@ -48,8 +48,8 @@ type Options struct {
 	Codec model.Codec
 	// IDSource has the defaults of the system clock and crypto/rand.
 	model.IDSource
-	// Log receives a message when Clock and DynamoDB's clock start to differ, and when they agree
-	// again. By default, the messages are discarded.
+	// Log receives a message when Clock and DynamoDB's clock start to differ, when they agree again, and
+	// when the state of a derivation changes. By default, the messages are discarded.
 	Log *slog.Logger
 	// Observer is notified of all requests to the table. It may be nil.
 	Observer trace.Observer
@@ -77,7 +77,7 @@ func Open(db *dynamodb.Client, name string, opts Options) *Table {
 	if t.fastPath, t.FallbackReason = newFastPath(db, guarded, guard); t.fastPath != nil {
 		t.fastPath.stats = t.stats
 	}
-	t.layout = &layoutFollower{db: guarded, table: name, now: opts.Clock, current: opts.Codec.Layout, configured: opts.Codec.Layout.Get()}
+	t.layout = &layoutFollower{db: guarded, table: name, now: opts.Clock, log: opts.Log, current: opts.Codec.Layout, configured: opts.Codec.Layout.Get()}
 	t.Client = withWriteChecks(withReadBudget(guarded), t.writeErr)
 	t.writeOptions, t.BulkOptions = guard.TransactionOptions(), guard.BulkOptions()
 	return t

@@ -593,17 +593,30 @@ func browsableAddr(addr net.Addr) string {
 
 func tableCommand(ctx context.Context, args []string, env Environment) error {
 	var words []string
-	if err := parseMixedArgs("table", args, 2, func(set *flag.FlagSet) { defineStoreFlags(set, &env) }, &words); err != nil {
+	c := derivationCommand{opts: dynamo.DerivationOptions{Parallel: checkConcurrency}}
+	err := parseMixedArgs("table", args, 2, func(set *flag.FlagSet) {
+		defineStoreFlags(set, &env)
+		set.Float64Var(&c.opts.UnitsPerSecond, "units-per-second", derivationUnitsPerSecond, fmt.Sprintf("with plan, apply or drop: maximum read and write units in a second (default: %d)", derivationUnitsPerSecond))
+		set.IntVar(&c.opts.Parallel, "parallel", checkConcurrency, fmt.Sprintf("with plan, apply or drop: maximum number of parallel requests (default: %d)", checkConcurrency))
+	}, &words)
+	if err != nil {
 		return err
 	}
-	if len(words) == 0 || !slices.Contains([]string{"create", "describe", "shards"}, words[0]) {
-		return usageError{"table: expected create or describe, or shards with a number"}
+	if len(words) == 0 || !slices.Contains([]string{"create", "describe", "shards", "plan", "apply", "drop"}, words[0]) {
+		return usageError{"table: expected create, describe, plan, shards with a number, or apply or drop with a name"}
 	}
+	isDerivation := slices.Contains([]string{"plan", "apply", "drop"}, words[0])
 	switch {
 	case words[0] == "shards" && len(words) < 2:
 		return usageError{"table shards: expected the number of shards"}
-	case words[0] != "shards" && len(words) > 1:
+	case words[0] != "shards" && !isDerivation && len(words) > 1:
 		return usageError{fmt.Sprintf("table: unexpected argument %q", words[1])}
+	case !(c.opts.UnitsPerSecond > 0) || c.opts.Parallel < 1:
+		return usageError{"table: -units-per-second and -parallel must be positive"}
+	case isDerivation && (len(words) > 1 || words[0] != "plan"):
+		if c.d, err = model.FindDerivation(strings.Join(words[1:], "")); err != nil {
+			return usageError{fmt.Sprintf("table %s: %v", words[0], err)}
+		}
 	}
 	use := useExisting
 	if words[0] == "create" {
@@ -619,6 +632,10 @@ func tableCommand(ctx context.Context, args []string, env Environment) error {
 			return errors.New("table create: interrupted; run it again")
 		}
 		return err
+	}
+	if isDerivation {
+		c.store, c.cfg, c.env = store, cfg, env
+		return c.run(ctx, words[0])
 	}
 	if words[0] == "shards" {
 		return setShards(ctx, store, cfg, words[1], env)
@@ -640,6 +657,7 @@ func tableCommand(ctx context.Context, args []string, env Environment) error {
 	}
 	if len(d.Layout) > 0 {
 		fmt.Fprintf(env.Stdout, "shards   %s\n", d.Layout)
+		describeDerivations(store, env)
 	}
 	err = d.Mismatch()
 	if err != nil {
@@ -699,6 +717,9 @@ func createTable(ctx context.Context, store *dynamo.Store, cfg config.Config, en
 			err = before.Mismatch()
 		}
 		if err != nil {
+			return withTableName(cfg, err)
+		}
+		if err := store.InitEmptyTable(ctx); err != nil {
 			return withTableName(cfg, err)
 		}
 		if err := store.EnableExpiry(ctx); err != nil {

@@ -174,7 +174,7 @@ func TestHelpOfSettings(t *testing.T) {
 // A command's help describes each of its flags.
 func TestCommandHelp(t *testing.T) {
 	for command, flags := range map[string][]string{
-		"serve": {"-addr", "-config", "-data", "-sample"}, "local": {"-addr", "-config", "-data", "-ttl-interval"}, "table": {"-config", "-data"}, "seed": {"-config", "-data", "-generate", "-customers", "-orders", "-items", "-products", "-statuses", "-seed", "-from"}, "export": {"-config", "-data", "-segments", "-overwrite"}, "import": {"-config", "-data", "-from", "-overwrite", "-dry-run", "-skip-unreadable"},
+		"serve": {"-addr", "-config", "-data", "-sample"}, "local": {"-addr", "-config", "-data", "-ttl-interval"}, "table": {"-config", "-data", "-parallel", "-units-per-second"}, "seed": {"-config", "-data", "-generate", "-customers", "-orders", "-items", "-products", "-statuses", "-seed", "-from"}, "export": {"-config", "-data", "-segments", "-overwrite"}, "import": {"-config", "-data", "-from", "-overwrite", "-dry-run", "-skip-unreadable"},
 		"check": {"-config", "-data", "-repair", "-restore", "-json"}, "documents": {"-max-requests", "-max-units", "-shards", "-json"}, "patterns": {"-markdown"}, "price": {"-dataset"},
 		"config": {"-addr", "-config", "-data", "-json", "-sample"}, "token": {"-role", "-customer", "-subject", "-ttl", "-key"},
 	} {
@@ -224,8 +224,8 @@ func TestInvalidArguments(t *testing.T) {
 		"serve -addr":           "-addr",
 		"patterns all":          `"all"`,
 		"patterns -json":        "-json",
-		"table":                 "create or describe",
-		"table drop":            "create or describe",
+		"table":                 "expected create, describe",
+		"table delete":          "expected create, describe",
 		"table create now":      `unexpected argument "now"`,
 		"seed a b":              `unexpected argument "b"`,
 		"seed -force":           "-force",

@@ -13,12 +13,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/server"
 	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
-// permission is an action on the table, its index or its stream. inTransactions restricts it to
-// transactions.
+// permission is an action on the table, its layout, its index or its stream. inTransactions restricts
+// it to transactions.
 type permission struct {
 	action, resource string
 	inTransactions   bool
@@ -35,7 +36,7 @@ func readPolicy(t *testing.T, file string) map[permission]bool {
 		Statement []struct {
 			Action    []string
 			Resource  string
-			Condition map[string]any
+			Condition map[string]map[string][]string
 		}
 	}
 	if err := json.Unmarshal(text, &document); err != nil {
@@ -49,8 +50,11 @@ func readPolicy(t *testing.T, file string) map[permission]bool {
 				resource = part
 			}
 		}
+		if slices.Equal(s.Condition["ForAllValues:StringEquals"]["dynamodb:LeadingKeys"], []string{string(model.EntityLayout.PK)}) {
+			resource = "layout"
+		}
 		for _, action := range s.Action {
-			allowed[permission{strings.TrimPrefix(action, "dynamodb:"), resource, s.Condition != nil}] = true
+			allowed[permission{strings.TrimPrefix(action, "dynamodb:"), resource, s.Condition["ForAnyValue:StringEquals"] != nil}] = true
 		}
 	}
 	return allowed
@@ -60,6 +64,7 @@ func readPolicy(t *testing.T, file string) map[permission]bool {
 func requiredPermissions(operation string, body []byte) (all []permission, err error) {
 	var request struct {
 		IndexName     string
+		Key           map[string]map[string]string
 		TransactItems []map[string]any
 	}
 	if err := json.Unmarshal(body, &request); err != nil {
@@ -77,6 +82,8 @@ func requiredPermissions(operation string, body []byte) (all []permission, err e
 		return []permission{{operation, "index", false}}, nil
 	case slices.Contains([]string{"DescribeStream", "GetRecords", "GetShardIterator"}, operation):
 		return []permission{{operation, "stream", false}}, nil
+	case request.Key[model.AttrPK]["S"] == string(model.EntityLayout.PK):
+		return []permission{{operation, "layout", false}}, nil
 	}
 	return []permission{{operation, "table", false}}, nil
 }
@@ -92,6 +99,9 @@ func checkPolicy(t *testing.T, file string, commands func()) {
 			t.Error(err)
 		}
 		for _, p := range all {
+			if whole := (permission{p.action, "table", p.inTransactions}); p.resource == "layout" && allowed[whole] {
+				p = whole
+			}
 			used[p] = true
 			if !allowed[p] && !allowed[permission{p.action, p.resource, false}] {
 				t.Errorf("%s does not allow %+v", file, p)
@@ -151,6 +161,12 @@ func TestPolicies(t *testing.T) {
 			t.Fatal(err)
 		}
 		run(t, "check -repair", variables...).checkSucceeded(t)
+		run(t, "table plan customerName", variables...).checkSucceeded(t)
+		interruptWhileServersFollow(t, db, table, "table drop customerName", "customerName is dropped", variables)
+		run(t, "table drop customerName", variables...).checkSucceeded(t)
+		run(t, "table plan customerName", variables...).checkSucceeded(t, "to write")
+		interruptWhileServersFollow(t, db, table, "table apply customerName", "customerName is written", variables)
+		run(t, "table apply customerName", variables...).checkSucceeded(t, "customerName is readable")
 	})
 	checkPolicy(t, "iam-policy.json", func() {
 		_, url := serve(t, "-addr 127.0.0.1:0", variables...)

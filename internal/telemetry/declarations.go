@@ -61,6 +61,8 @@ const (
 	metricIdempotentReplays
 	metricTransactionConflicts
 	metricReady
+	metricDerivationReadable
+	metricDerivationProgress
 	metricBuildInfo
 	metricCount
 )
@@ -75,7 +77,7 @@ func sections() []section {
 	return []section{
 		{"GraphQL", []metricID{metricOperations, metricOperationDuration, metricGraphQLErrors, metricHTTPResponses}},
 		{"DynamoDB", []metricID{metricDynamoDBRequests, metricDynamoDBRequestDuration, metricCapacityUnits, metricThrottles, metricRetries, metricFastPath, metricBreakerState, metricBreakerRejections, metricRetryBudgetExhausted, metricClockDifference}},
-		{"Server", []metricID{metricLoaderBatchSize, metricPoolSize, metricPoolUsed, metricPoolWaiting, metricPoolRefusals, metricIdempotentReplays, metricTransactionConflicts, metricReady, metricBuildInfo}},
+		{"Server", []metricID{metricLoaderBatchSize, metricPoolSize, metricPoolUsed, metricPoolWaiting, metricPoolRefusals, metricIdempotentReplays, metricTransactionConflicts, metricReady, metricDerivationReadable, metricDerivationProgress, metricBuildInfo}},
 		{"Subscriptions", []metricID{metricSubscriptions, metricStreamLag, metricSubscriptionCatchUps, metricSubscriptionEvents}},
 	}
 }
@@ -109,6 +111,8 @@ func declarations() [metricCount]metric {
 		metricIdempotentReplays:       {"ordergraph_idempotent_replays_total", kindCounter, nil, "repeated mutations that returned the result stored for their `idempotencyKey`", nil},
 		metricTransactionConflicts:    {"ordergraph_conflicts_total", kindCounter, []string{"pattern"}, "transactions repeated because a record had changed after it was read", nil},
 		metricReady:                   {"ordergraph_ready", kindGauge, nil, "1 if ready, otherwise 0", nil},
+		metricDerivationReadable:      {"ordergraph_derivation_readable", kindGauge, []string{"derivation"}, "1 if the [list or number](operations.md#a-new-list-or-number-on-a-live-table) is readable, otherwise 0", nil},
+		metricDerivationProgress:      {"ordergraph_derivation_progress", kindGauge, []string{"derivation"}, "part of the table that the backfill has read, from 0 to 1; 1 if readable", nil},
 		metricBuildInfo:               {"ordergraph_build_info", kindGauge, []string{"version", "commit", "goversion"}, "always 1", nil},
 	}
 }
@@ -136,7 +140,7 @@ func Markdown() string {
 
 // help returns the meaning without Markdown.
 func (m metric) help() string {
-	plain := strings.NewReplacer("`", "", "[", "", "](limits.md#shares)", "").Replace(m.meaning)
+	plain := strings.NewReplacer("`", "", "[", "", "](limits.md#shares)", "", "](operations.md#a-new-list-or-number-on-a-live-table)", "").Replace(m.meaning)
 	return strings.ToUpper(plain[:1]) + plain[1:] + "."
 }
 

@@ -31,6 +31,7 @@ func newSourceCollector(m *Metrics, s Sources) *sourceCollector {
 	for _, id := range []metricID{
 		metricFastPath, metricBreakerState, metricBreakerRejections, metricRetryBudgetExhausted, metricClockDifference, metricPoolSize, metricPoolUsed, metricPoolWaiting,
 		metricPoolRefusals, metricSubscriptions, metricStreamLag, metricSubscriptionCatchUps, metricSubscriptionEvents, metricIdempotentReplays, metricTransactionConflicts, metricReady,
+		metricDerivationReadable, metricDerivationProgress,
 	} {
 		c.descs[id] = declarations()[id].desc()
 	}
@@ -70,6 +71,15 @@ func (c *sourceCollector) Collect(to chan<- prometheus.Metric) {
 		count(metricTransactionConflicts, float64(stats.Conflicts(p.ID)), p.ID)
 	}
 	set(metricClockDifference, c.Store.ClockDifference().Seconds())
+
+	for name, status := range c.Store.Derivations() {
+		readable := 0.0
+		if status.State == model.Readable {
+			readable = 1
+		}
+		set(metricDerivationReadable, readable, name)
+		set(metricDerivationProgress, status.Progress(), name)
+	}
 
 	f := c.Feed.Stats()
 	set(metricSubscriptions, float64(f.Subscriptions))
