@@ -19,6 +19,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/change"
+	"github.com/ordergraph/ordergraph/dynamo/derive"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/internal/test/faults"
@@ -141,6 +142,9 @@ func newFixtureCopier(t *testing.T, db *dynamodb.Client, more int) *fixtureCopie
 		dataset.Products = append(dataset.Products, p)
 		dataset.Levels = append(dataset.Levels, commerce.InventoryLevel{SKU: p.SKU, WarehouseID: "w0", Quantity: 5, Version: 1})
 		large = append(large, commerce.OrderLine{SKU: p.SKU, Quantity: 1 + i%2})
+	}
+	if err := derive.Complete(&dataset); err != nil {
+		t.Fatal(err)
 	}
 	storetest.LoadDataset(t, store, dataset)
 	for i, id := range []*commerce.OrderID{&w.orders.pending, &w.orders.confirmed, &w.orders.shipped} {
