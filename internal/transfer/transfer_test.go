@@ -113,6 +113,25 @@ func writeFile(t testing.TB, name, text string) {
 
 func sorted(text string) []string { return slices.Sorted(strings.Lines(text)) }
 
+// sampleStore returns the store of a table with the sample data and without a layout, so that the
+// table contains only the records that an import writes.
+func sampleStore(t *testing.T, db *dynamodb.Client) *dynamo.Store {
+	t.Helper()
+	return withoutLayout(t, db, storetest.SampleStore(t, db))
+}
+
+// newTable returns the store of a new table without records.
+func newTable(t *testing.T, db *dynamodb.Client) *dynamo.Store {
+	t.Helper()
+	return withoutLayout(t, db, storetest.NewTable(t, db, dynamo.Options{}))
+}
+
+func withoutLayout(t *testing.T, db *dynamodb.Client, s *dynamo.Store) *dynamo.Store {
+	t.Helper()
+	storetest.DeleteLayout(t, db, storetest.StoreTableName(t, s))
+	return s
+}
+
 // exportedLines returns the sorted lines of an export of the table.
 func exportedLines(t testing.TB, store *dynamo.Store) []string {
 	t.Helper()
@@ -136,7 +155,7 @@ func TestFileRoundTrip(t *testing.T) {
 	t.Parallel()
 	_, records := storetest.SampleDataset(t)
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
-		from, to := storetest.SampleStore(t, db), storetest.NewTable(t, db, dynamo.Options{})
+		from, to := sampleStore(t, db), newTable(t, db)
 		name := filepath.Join(t.TempDir(), "shop.jsonl")
 		var reports []transfer.ExportResult
 		out, err := transfer.ExportFile(context.Background(), interceptedStore(t, db, from, allowAll), name, transfer.ExportOptions{Segments: 1, Clock: fastClock(), Progress: func(e transfer.ExportResult) { reports = append(reports, e) }})
@@ -172,7 +191,7 @@ func TestFileRoundTrip(t *testing.T) {
 func TestExportFileContinues(t *testing.T) {
 	t.Parallel()
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
-		store := storetest.SampleStore(t, db)
+		store := sampleStore(t, db)
 		want := exportedLines(t, store)
 		dir := t.TempDir()
 		repeatedly(t, func(draw func(n int) int) {
@@ -254,7 +273,7 @@ func newInterruptedExport(t *testing.T, db *dynamodb.Client, store *dynamo.Store
 func TestExportFileRefuses(t *testing.T) {
 	_, records := storetest.SampleDataset(t)
 	db := embedded.New().Client()
-	store, other := storetest.SampleStore(t, db), storetest.SampleStore(t, db)
+	store, other := sampleStore(t, db), sampleStore(t, db)
 	check := func(t *testing.T, store *dynamo.Store, name string, opts transfer.ExportOptions, parts ...string) {
 		t.Helper()
 		before, _ := os.ReadFile(name + ".part")
@@ -330,7 +349,7 @@ func TestExportFileRefuses(t *testing.T) {
 // A table that was deleted and created again is another table.
 func TestExportFileOfRecreatedTable(t *testing.T) {
 	db := storetest.Engines()[1].Client(t)
-	store := storetest.SampleStore(t, db)
+	store := sampleStore(t, db)
 	name, _ := newInterruptedExport(t, db, store, 1)
 	id, err := store.TableID(context.Background())
 	if err != nil {
@@ -351,7 +370,7 @@ func TestExportFileOfRecreatedTable(t *testing.T) {
 // An incomplete export cannot be imported.
 func TestImportIncompleteExport(t *testing.T) {
 	db := embedded.New().Client()
-	store := storetest.SampleStore(t, db)
+	store := sampleStore(t, db)
 	name, side := newInterruptedExport(t, db, store, 1)
 	if _, err := transfer.ImportFile(context.Background(), store, name, transfer.ImportOptions{}); err == nil || !strings.Contains(err.Error(), side) {
 		t.Errorf("%v", err)
@@ -363,12 +382,12 @@ func TestImportFileContinues(t *testing.T) {
 	t.Parallel()
 	_, records := storetest.SampleDataset(t)
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
-		text := strings.Join(exportedLines(t, storetest.SampleStore(t, db)), "")
+		text := strings.Join(exportedLines(t, sampleStore(t, db)), "")
 		dir := t.TempDir()
 		name := filepath.Join(dir, "shop.jsonl")
 		writeFile(t, name, text)
 		repeatedly(t, func(draw func(n int) int) {
-			store := storetest.NewTable(t, db, dynamo.Options{})
+			store := newTable(t, db)
 			var last transfer.ImportResult
 			tries := 0
 			for done := false; !done; tries++ {
@@ -404,10 +423,10 @@ func TestImportFileContinues(t *testing.T) {
 // The import continues at a fixed line. An imported line must not change.
 func TestImportFixedFile(t *testing.T) {
 	db := embedded.New().Client()
-	all := exportedLines(t, storetest.SampleStore(t, db))
+	all := exportedLines(t, sampleStore(t, db))
 	name := filepath.Join(t.TempDir(), "shop.jsonl")
 	side := name + ".import-progress"
-	store, other := storetest.NewTable(t, db, dynamo.Options{}), storetest.NewTable(t, db, dynamo.Options{})
+	store, other := newTable(t, db), newTable(t, db)
 	begin := func() {
 		t.Helper()
 		writeFile(t, name, strings.Join(all[:50], "")+all[50][:20]+"\n"+strings.Join(all[51:], ""))
@@ -452,7 +471,7 @@ func TestImportFixedFile(t *testing.T) {
 // Conflicts before an interruption are part of the final result.
 func TestConflictsAreRemembered(t *testing.T) {
 	db := embedded.New().Client()
-	store := storetest.NewTable(t, db, dynamo.Options{})
+	store := newTable(t, db)
 	line := func(v string) string { return `{"Item":{"pk":{"S":"a"},"sk":{"S":"b"},"v":{"S":"` + v + `"}}}` + "\n" }
 	name := filepath.Join(t.TempDir(), "shop.jsonl")
 	writeFile(t, name, line("1")+line("2")+"bad\n")
@@ -469,9 +488,9 @@ func TestConflictsAreRemembered(t *testing.T) {
 // An import stops if its progress cannot be saved.
 func TestImportFileWithoutSavedProgress(t *testing.T) {
 	db := embedded.New().Client()
-	store := storetest.NewTable(t, db, dynamo.Options{})
+	store := newTable(t, db)
 	name := filepath.Join(t.TempDir(), "shop.jsonl")
-	writeFile(t, name, strings.Join(exportedLines(t, storetest.SampleStore(t, db)), ""))
+	writeFile(t, name, strings.Join(exportedLines(t, sampleStore(t, db)), ""))
 	// A file cannot replace a directory that is not empty.
 	if err := os.MkdirAll(filepath.Join(name+".import-progress", "x"), 0o700); err != nil {
 		t.Fatal(err)
@@ -496,7 +515,7 @@ func failingAfter(t *testing.T, db *dynamodb.Client, store *dynamo.Store, n int6
 // is repeated.
 func TestExportFileReplaces(t *testing.T) {
 	db := embedded.New().Client()
-	store := storetest.SampleStore(t, db)
+	store := sampleStore(t, db)
 	all := exportedLines(t, store)
 	replacing := transfer.ExportOptions{Segments: 1, Overwrite: true, Clock: fastClock()}
 	interrupted := func() string {
@@ -548,7 +567,7 @@ func TestExportFileReplaces(t *testing.T) {
 func TestExportFileKilledBeforeLastStep(t *testing.T) {
 	_, records := storetest.SampleDataset(t)
 	db := embedded.New().Client()
-	store := storetest.SampleStore(t, db)
+	store := sampleStore(t, db)
 	name, side := newInterruptedExport(t, db, store, 1)
 	if _, err := transfer.ExportFile(context.Background(), store, name, transfer.ExportOptions{}); err != nil {
 		t.Fatal(err)
@@ -569,7 +588,7 @@ func TestExportFileKilledBeforeLastStep(t *testing.T) {
 // A symbolic link remains: its target is replaced.
 func TestExportFileThroughSymlink(t *testing.T) {
 	_, records := storetest.SampleDataset(t)
-	store := storetest.SampleStore(t, embedded.New().Client())
+	store := sampleStore(t, embedded.New().Client())
 	name, link := filepath.Join(t.TempDir(), "shop.jsonl"), filepath.Join(t.TempDir(), "link")
 	writeFile(t, name, "old")
 	if err := os.Symlink(name, link); err != nil {
@@ -585,7 +604,7 @@ func TestExportFileThroughSymlink(t *testing.T) {
 // If progress cannot be saved, the error names the progress file, and Saved is false.
 func TestExportFileWithoutSavedProgress(t *testing.T) {
 	db := embedded.New().Client()
-	store := storetest.SampleStore(t, db)
+	store := sampleStore(t, db)
 	name := filepath.Join(t.TempDir(), "shop.jsonl")
 	out, err := transfer.ExportFile(context.Background(), interceptedStore(t, db, store, func() error {
 		// A file cannot replace a directory that is not empty.
@@ -600,7 +619,7 @@ func TestExportFileWithoutSavedProgress(t *testing.T) {
 // An import that fails at the first line leaves no progress file.
 func TestImportFileFailsAtFirstLine(t *testing.T) {
 	db := embedded.New().Client()
-	store := storetest.NewTable(t, db, dynamo.Options{})
+	store := newTable(t, db)
 	name := filepath.Join(t.TempDir(), "shop.jsonl")
 	for text, message := range map[string]string{
 		"no JSON\n":              "line 1",
@@ -621,11 +640,11 @@ func TestImportFileFailsAtFirstLine(t *testing.T) {
 // A dry run reports the file's size.
 func TestDryRunReportsSize(t *testing.T) {
 	db := embedded.New().Client()
-	text := strings.Join(exportedLines(t, storetest.SampleStore(t, db)), "")
+	text := strings.Join(exportedLines(t, sampleStore(t, db)), "")
 	name := filepath.Join(t.TempDir(), "shop.jsonl")
 	writeFile(t, name, text)
 	reports := 0
-	_, err := transfer.ImportFile(context.Background(), storetest.NewTable(t, db, dynamo.Options{}), name, transfer.ImportOptions{DryRun: true, Clock: fastClock(), Progress: func(_ bulk.ImportResult, size int64) {
+	_, err := transfer.ImportFile(context.Background(), newTable(t, db), name, transfer.ImportOptions{DryRun: true, Clock: fastClock(), Progress: func(_ bulk.ImportResult, size int64) {
 		if reports++; size != int64(len(text)) {
 			t.Fatalf("the reported size is %d, want the size of the file", size)
 		}
@@ -639,8 +658,8 @@ func TestDryRunReportsSize(t *testing.T) {
 // line.
 func TestImportFileSkipsUnreadableLine(t *testing.T) {
 	db := embedded.New().Client()
-	all := exportedLines(t, storetest.SampleStore(t, db))
-	store := storetest.NewTable(t, db, dynamo.Options{})
+	all := exportedLines(t, sampleStore(t, db))
+	store := newTable(t, db)
 	name := filepath.Join(t.TempDir(), "shop.jsonl")
 	writeFile(t, name, strings.Join(all[:50], "")+"bad\n"+strings.Join(all[50:], ""))
 	if in, err := transfer.ImportFile(context.Background(), store, name, transfer.ImportOptions{}); err == nil || in.Lines != 50 || !in.Saved {
