@@ -16,6 +16,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/change"
 	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/internal/test/storetest"
 	"github.com/ordergraph/ordergraph/internal/test/workload"
 )
@@ -160,4 +161,39 @@ func TestBackfillBesideAChange(t *testing.T) {
 		}
 		storetest.AssertConsistent(t, db, name, 1)
 	})
+}
+
+// A server that does not know a derivation of the table, because a newer version has added it, stops
+// writing, is not ready, and asks for an upgrade.
+func TestUnknownDerivationStopsWrites(t *testing.T) {
+	clock := newMovingClock(start)
+	r := storetest.NewRawTable(t, storetest.WithoutResponseDate(storetest.Engines()[0].Client(t)), datasetOf(t), dynamo.Options{Clock: clock.Now})
+	if err := r.Store.CheckTable(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	write := func() error {
+		clock.advance(20 * time.Second)
+		_, err := r.Store.CreateWarehouse(t.Context(), change.Caller{Name: "tester"}, commerce.Warehouse{Name: "W"})
+		return err
+	}
+	for text, problem := range map[string]string{
+		"ordersByMood written 2026-11-28T12:00:00.000Z":         `contains "ordersByMood", which this version of Ordergraph does not know: upgrade this server`,
+		"customerName hidden 2026-11-28T12:00:00.000Z":          `the state "hidden", which this version of Ordergraph does not know: upgrade this server`,
+		"customerName written":                                  "instead of a name, a state and a time",
+		"customerName written yesterday":                        "with an invalid time",
+		"customerName written 2026-11-28T12:00:00.000Z 7/5":     "with an invalid progress",
+		"customerName written 2026-11-28T12:00:00.000Z five/10": "with an invalid progress",
+	} {
+		if err := write(); err != nil {
+			t.Fatalf("before %q: %v", text, err)
+		}
+		stored := r.Get("LAYOUT", "#METADATA")["derivations"]
+		r.Set("LAYOUT", "#METADATA", storetest.Item{"derivations": model.TextListValue([]string{text})})
+		for what, err := range map[string]error{"a write": write(), "readiness": r.Store.Ping(t.Context())} {
+			if err == nil || !strings.Contains(err.Error(), problem) || what == "a write" && !errors.Is(err, table.ErrLayoutUnknown) {
+				t.Errorf("%q: %s has the error %v, want %s", text, what, err, problem)
+			}
+		}
+		r.Set("LAYOUT", "#METADATA", storetest.Item{"derivations": stored})
+	}
 }

@@ -1,10 +1,12 @@
 package check
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/ordergraph/ordergraph/dynamo/derive"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
@@ -63,6 +65,25 @@ func TestValuesThatAgree(t *testing.T) {
 	} {
 		if got := equivalent(c.have, c.want); got != c.agree {
 			t.Errorf("%s: %v, want %v", name, got, c.agree)
+		}
+	}
+}
+
+// A check of one number counts it again with a recordsVerifier. So an added number must be in a record
+// that its declaration alone verifies, and be the number of a sum that a scan compares.
+func TestAddedNumbersCanBeCountedAgain(t *testing.T) {
+	for _, d := range model.Derivations() {
+		if d.IsEdge() {
+			continue
+		}
+		declared := slices.ContainsFunc(scanTotals(d.Entity), func(s *derive.Sum) bool { return s.Optional && slices.Contains(s.Attributes, d.Attribute) })
+		if !verifiesAlone(d.Entity) || !declared {
+			t.Errorf("a backfill cannot count %s", d.Name)
+		}
+	}
+	for _, e := range model.Entities() {
+		if e.Added && !e.IsEdge() {
+			t.Errorf("only an edge can be added to a table, and not %s", e.Name)
 		}
 	}
 }
