@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -266,7 +267,10 @@ func TestTableChangesWhileServersWork(t *testing.T) {
 				s.wait()
 			}
 		}}
-		kills := longtest.Size(2, 17)
+		kills := longtest.Size(2, 11)
+		if strings.Contains(t.Name(), "dynamodb-local") {
+			kills = 2 // a minute instead of several
+		}
 		steps := []struct {
 			shards      int
 			drop, apply string
@@ -322,6 +326,12 @@ func (s *liveShop) assertLikeNew() {
 		s.Fatal(err)
 	}
 	imported := storetest.Export(s, again, 1)
+	zeros := regexp.MustCompile(`("N":"[0-9]+\.[0-9]*?)0+"`) // DynamoDB Local keeps the zeros of sums
+	for _, all := range [][]string{lines, imported} {
+		for i, line := range all {
+			all[i] = strings.ReplaceAll(zeros.ReplaceAllString(line, `$1"`), `."}`, `"}`)
+		}
+	}
 	slices.Sort(lines)
 	slices.Sort(imported)
 	for i, line := range imported {

@@ -72,10 +72,12 @@ type diagnosis struct {
 }
 
 // unchangedRecord is a record on which a repair depends. The repair is written only if this record
-// has not changed since it was read. asRead is nil if the record did not exist.
+// has not changed since it was read. asRead is nil if the record did not exist. ignored are attributes
+// that may change, because the repair does not depend on them.
 type unchangedRecord struct {
-	key    model.Keys
-	asRead model.Record
+	key     model.Keys
+	asRead  model.Record
+	ignored []string
 }
 
 // recordFix creates, updates or deletes one record to repair it.

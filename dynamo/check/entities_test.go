@@ -25,7 +25,7 @@ import (
 // unverifiedChanges has the changes that a check does not find, by reason. The test fails if a
 // check finds one of them, so the lists stay exact.
 func unverifiedChanges() map[string][]string {
-	alone := []string{"orderEvent.actor", "warehouse.name", "deletedCustomer.deletedAt"}
+	alone := []string{"orderEvent.actor", "warehouse.name", "deletedCustomer.deletedAt", "layout.derivations"}
 	for _, e := range model.Entities() {
 		versioned := slices.ContainsFunc(model.AttributesOf(e), func(a model.Attribute) bool { return a.Name == model.AttrVersion })
 		if ordered := e.BaseEntity() == &model.EntityOrder; versioned && !ordered && len(e.BaseEntity().Edges()) == 0 {

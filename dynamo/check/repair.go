@@ -97,14 +97,14 @@ func (client *client) transact(ctx context.Context, diag *diagnosis, fixes []rec
 		}
 		actions = append(actions, client.transactionItem(fix))
 	}
-	for _, r := range append([]unchangedRecord{{diag.trustedKey, diag.trusted}}, diag.dependencies...) {
+	for _, r := range append([]unchangedRecord{{key: diag.trustedKey, asRead: diag.trusted}}, diag.dependencies...) {
 		if written[r.key] || r.key.PK == "" {
 			continue
 		}
 		written[r.key] = true
 		e := &table.Expression{}
 		actions = append(actions, types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
-			TableName: &client.table.Name, Key: r.key.Attributes(), ConditionExpression: aws.String(unchangedCondition(r.asRead, nil)(e)),
+			TableName: &client.table.Name, Key: r.key.Attributes(), ConditionExpression: aws.String(unchangedCondition(r.asRead, nil, r.ignored...)(e)),
 			ExpressionAttributeNames: e.Names, ExpressionAttributeValues: e.Values,
 		}})
 	}
@@ -248,8 +248,8 @@ const maxConditions = 120
 
 // unchangedCondition returns the condition that a record has not changed since it was read. have is
 // the record as it was read, or nil if it did not exist. changed contains the attributes that the
-// fix changes.
-func unchangedCondition(have model.Record, changed []string) table.Condition {
+// fix changes, and ignored those that may differ.
+func unchangedCondition(have model.Record, changed []string, ignored ...string) table.Condition {
 	if have == nil {
 		return table.RecordNotExists
 	}
@@ -265,7 +265,8 @@ func unchangedCondition(have model.Record, changed []string) table.Condition {
 			}
 			return 2
 		}
-		names := table.SortedAttributeNames(have)
+		isIgnored := func(name string) bool { return slices.Contains(ignored, name) }
+		names := slices.DeleteFunc(table.SortedAttributeNames(have), isIgnored)
 		slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
 		var parts []string
 		for _, name := range names[:min(len(names), maxConditions)] {
@@ -274,7 +275,7 @@ func unchangedCondition(have model.Record, changed []string) table.Condition {
 		// If the record lacked one of these attributes when it was read, a concurrent write may have
 		// added it.
 		for _, name := range append(revisions(), "updatedAt") {
-			if have[name] == nil {
+			if have[name] == nil && !isIgnored(name) {
 				parts = append(parts, "attribute_not_exists("+e.ExternalPlaceholder(name)+")")
 			}
 		}
