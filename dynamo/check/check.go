@@ -109,8 +109,8 @@ type Progress struct {
 
 // Summary is the result of CheckRecords. After an error, it describes the work done before it.
 type Summary struct {
-	// Records is the number of records that the last pass has scanned, without the layout. External is the number of these
-	// records that match no entity of the data model. Other software wrote them.
+	// Records is the number of records that the last pass has scanned, without the layout. External is
+	// the number of these records that match no entity of the data model. Other software wrote them.
 	Records, External int
 	// Orders, Customers, Products, Employees and Warehouses count the verified records of each type.
 	Orders, Customers, Products, Employees, Warehouses int
@@ -129,8 +129,8 @@ type Summary struct {
 	// WriteUnits is the number of write units that the repairs consumed. A check of one derivation
 	// without Repair computes how many they would consume.
 	WriteUnits float64
-	// ScanUnits is the part of ReadUnits that a check without candidates would consume. AddedBytes is the size of
-	// the records that a check of one derivation without Repair would add.
+	// ScanUnits is the part of ReadUnits that a check without candidates would consume. AddedBytes is
+	// the size of the records that a check of one derivation without Repair would add.
 	ScanUnits  float64
 	AddedBytes int
 }

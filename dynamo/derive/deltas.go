@@ -184,7 +184,8 @@ func (t *Totals) Of(e *model.Entity) []Delta {
 	return slices.DeleteFunc(slices.Clone(t.Deltas), func(d Delta) bool { return d.Entity != e })
 }
 
-// Deltas returns how derived numbers in a table with the given layout change if base values change: what the values after the changes
+// Deltas returns how derived numbers in a table with the given layout change if base values change:
+// what the values after the changes
 // contribute, minus what the values before them contribute. It omits records that stay the same.
 //
 // It returns the error of Totals.Err.

@@ -142,8 +142,8 @@ func EdgesOf(rec Item) []Item {
 	return edges
 }
 
-// All returns all records of the table except its layout. The map keys are the records' primary keys in the format of
-// KeyText.
+// All returns all records of the table except its layout. The map keys are the records' primary keys
+// in the format of KeyText.
 func (r RawTable) All() map[string]Item {
 	r.T.Helper()
 	records := map[string]Item{}
