@@ -176,7 +176,9 @@ func (i *Instance) Endpoint() string { return i.endpoint }
 // access key. It allows only letters and digits in the key.
 var accessKey = rand.Text()
 
-const region = "local"
+// region is a region of AWS, because the SDK compiles regular expressions for each request to any
+// other region.
+const region = "us-east-1"
 
 // Environment returns environment variables that give another process access to the tables of this
 // process. They contain the region and the credentials, but not the endpoint.
