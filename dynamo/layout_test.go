@@ -73,7 +73,7 @@ func fleet(t testing.TB, fatal func(...any), db *dynamodb.Client, clock *movingC
 // placed.
 func TestShardsChangeWhileServersRun(t *testing.T) {
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
-		rapid.Check(t, func(rt *rapid.T) {
+		storetest.CheckProperty(t, func(rt *rapid.T) {
 			clock := newMovingClock(start)
 			servers, name := fleet(t, rt.Fatal, db, clock)
 			server := func() *dynamo.Store { return servers[rapid.IntRange(0, 1).Draw(rt, "server")] }

@@ -83,8 +83,8 @@ func unreadableValues(v types.AttributeValue) []types.AttributeValue {
 
 // forEachUnreadableAttribute replaces one attribute with an unreadable value, calls test, and
 // restores the table. It does so for attributes of every entity: in one record alone, and in all
-// records that repeat the attribute. By default it selects a sixth of the attributes and one value
-// for each.
+// records that repeat the attribute. By default and on DynamoDB Local, it selects a sixth of the
+// attributes and one value for each.
 func forEachUnreadableAttribute(t *testing.T, db *dynamodb.Client, test func(r storetest.RawTable, keys []string, name string, value types.AttributeValue)) {
 	t.Helper()
 	r := tableWithAllAttributes(t, db)
@@ -100,7 +100,7 @@ func forEachUnreadableAttribute(t *testing.T, db *dynamodb.Client, test func(r s
 			if name == "pk" || name == "sk" || strings.HasPrefix(name, "gsi1") {
 				continue
 			}
-			if attributes++; attributes%longtest.Size(6, 1) > 0 {
+			if attributes++; attributes%longtest.Size(6, 1) > 0 || !storetest.RunsCase(t, 6, attributes) {
 				continue
 			}
 			values := unreadableValues(healthy[group[0]][name])

@@ -58,6 +58,7 @@ func related(dataset commerce.Dataset, pk string) []string {
 // Records are lost, changed or doubled anywhere. One repair leaves only the inconsistencies that the
 // operator must repair, and changes only related records. Unreadable attributes stay unchanged.
 func TestAnyDamageIsRepairedByOneCheck(t *testing.T) {
+	t.Parallel()
 	byHand := map[string]bool{}
 	for _, kind := range check.Kinds() {
 		byHand[kind.Name] = kind.ByHand
@@ -68,8 +69,7 @@ func TestAnyDamageIsRepairedByOneCheck(t *testing.T) {
 		&types.AttributeValueMemberM{Value: storetest.Item{"x": storetest.Str("y")}}, &types.AttributeValueMemberBOOL{Value: true}, &types.AttributeValueMemberNULL{Value: true},
 	}
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
-		t.Parallel()
-		rapid.Check(t, func(rt *rapid.T) {
+		storetest.CheckProperty(t, func(rt *rapid.T) {
 			random := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "dataset"), 0))
 			dataset := largeDataset(t, random, rapid.IntRange(2, 8).Draw(rt, "orders"))
 			r := storetest.NewRawTable(t, db, dataset, dynamo.Options{Shards: rapid.IntRange(1, 2).Draw(rt, "shards")})

@@ -356,7 +356,7 @@ func TestDeclaredSums(t *testing.T) {
 // contribute. A new declaration needs no test of its own.
 func TestStoredNumbersEqualDerivedNumbers(t *testing.T) {
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
-		rapid.Check(t, func(rt *rapid.T) {
+		storetest.CheckProperty(t, func(rt *rapid.T) {
 			s := newShop(t, rt, db, dynamo.Options{})
 			defer s.DeleteTable()
 			s.repair() // count the open orders
@@ -454,7 +454,7 @@ func TestLoadedNumbersEqualDerivedNumbers(t *testing.T) {
 	defer func(before string) { _ = checks.Set(before) }(checks.String())
 	_ = checks.Set(strconv.Itoa(longtest.Size(8, 60)))
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
-		rapid.Check(t, func(rt *rapid.T) {
+		storetest.CheckProperty(t, func(rt *rapid.T) {
 			s, dataset := newShop(t, rt, db, dynamo.Options{}), newDataset(t)
 			defer s.DeleteTable()
 			// Loading leaves the reservations to a repair.

@@ -148,7 +148,7 @@ func TestRepairedNumbersEqualDerivedNumbers(t *testing.T) {
 	defer func(before string) { _ = checks.Set(before) }(checks.String())
 	_ = checks.Set(strconv.Itoa(longtest.Size(15, 60)))
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
-		rapid.Check(t, func(rt *rapid.T) {
+		storetest.CheckProperty(t, func(rt *rapid.T) {
 			opts := dynamo.Options{Shards: rapid.IntRange(1, 2).Draw(rt, "shards")}
 			s := newShop(t, rt, db, opts)
 			defer s.DeleteTable()

@@ -42,7 +42,7 @@ func TestHistories(t *testing.T) {
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		dataset := w.Dataset(t)
 		steps, changes, orders := 0, 0, 0
-		rapid.Check(t, func(rt *rapid.T) {
+		storetest.CheckProperty(t, func(rt *rapid.T) {
 			clients := histories(w).Draw(rt, "clients")
 			table := storetest.TableName()
 			store := storetest.NewTable(t, db, dynamo.Options{Table: table})

@@ -393,8 +393,8 @@ func diffLines(want, got string) string {
 }
 
 // A copy of a request with the same idempotency key commits first. Both callers get the same
-// response, and the mutation is executed once. By default, the test on DynamoDB Local runs only
-// every fourth mutation.
+// response, and the mutation is executed once. The test on DynamoDB Local runs only every fourth
+// mutation.
 func TestRepeatedRequestCommitsFirst(t *testing.T) {
 	t.Parallel()
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {

@@ -29,7 +29,7 @@ type versionedMutation struct {
 	mark      string
 }
 
-// versionedNames returns the names of the mutations that take an expected version. By default
+// versionedNames returns the names of the mutations that take an expected version.
 // DynamoDB Local gets every sixth.
 func versionedNames(t *testing.T, db *dynamodb.Client) []string {
 	t.Helper()

@@ -15,6 +15,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/internal/test/golden"
+	"github.com/ordergraph/ordergraph/internal/test/longtest"
 	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
@@ -165,7 +166,7 @@ func TestGoldenWriteCosts(t *testing.T) {
 		usual := [][]string{{"mutation", "requests", "write units", "read units", "$ per million"}}
 		most, seen := map[string]int{}, map[string]bool{}
 		for i, c := range costs() {
-			if !storetest.RunsCase(t, 8, i) {
+			if !storetest.RunsCase(t, longtest.Size(8, 1), i) {
 				continue
 			}
 			t.Run(strings.TrimSpace(c.mutation+" "+c.variant), func(t *testing.T) {

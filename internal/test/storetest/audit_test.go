@@ -110,7 +110,7 @@ func damages() []damage {
 	}
 }
 
-// The audit reports every kind of damage, and reports nothing for a consistent table. By default
+// The audit reports every kind of damage, and reports nothing for a consistent table.
 // DynamoDB Local runs every fourth damage.
 func TestAudit(t *testing.T) {
 	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {

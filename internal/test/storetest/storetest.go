@@ -4,13 +4,16 @@ package storetest
 
 import (
 	"context"
+	"flag"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/smithy-go/middleware"
+	"pgregory.net/rapid"
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
@@ -59,9 +62,22 @@ func runOnEngines(t *testing.T, engines []Engine, test func(t *testing.T, db *dy
 // ForEachEngine or ForEachEngineIfLong has started.
 func IsEmbedded(t testing.TB) bool { return !strings.Contains(t.Name(), "/dynamodb-local") }
 
-// RunsCase reports whether t should run test case i. DynamoDB Local is slow, so it runs only every
-// n-th case, unless longtest.Enabled returns true.
-func RunsCase(t testing.TB, n, i int) bool { return IsEmbedded(t) || i%longtest.Size(n, 1) == 0 }
+// RunsCase reports whether t should run test case i. DynamoDB Local is slow, and package enginetest
+// compares it with the embedded store. So it runs only every n-th case.
+func RunsCase(t testing.TB, n, i int) bool { return IsEmbedded(t) || i%n == 0 }
+
+// CheckProperty calls rapid.Check. On DynamoDB Local, for the same reason, it tests only a tenth of
+// the random inputs. It must not run concurrently with another property test.
+func CheckProperty(t *testing.T, property func(*rapid.T)) {
+	t.Helper()
+	if checks := flag.Lookup("rapid.checks").Value; !IsEmbedded(t) {
+		all := checks.String()
+		defer func() { _ = checks.Set(all) }()
+		n, _ := strconv.Atoi(all)
+		_ = checks.Set(strconv.Itoa((n + 9) / 10))
+	}
+	rapid.Check(t, property)
+}
 
 // tableCount is the number of names that TableName has returned. It makes the names unique.
 var tableCount atomic.Int64
