@@ -39,4 +39,7 @@ func (c ProductChange) Apply(record *Product) {
 	if c.Category != nil {
 		record.Category = *c.Category
 	}
+	if c.StockBuckets != nil {
+		record.StockBuckets = *c.StockBuckets
+	}
 }

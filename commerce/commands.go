@@ -83,6 +83,7 @@ type ProductChange struct {
 	SKU            SKU
 	Name, Category *string
 	UnitPrice      *Price `apply:"-"`
+	StockBuckets   *int   `json:",omitempty"`
 	// If ExpectedVersion is not nil, the change is rejected unless the product has this version.
 	ExpectedVersion *int
 }

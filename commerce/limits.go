@@ -18,6 +18,8 @@ const (
 	// MaxTotalInventory is the maximum quantity of a product in all warehouses together. It must fit
 	// into a 32-bit integer, because GraphQL returns it as an Int.
 	MaxTotalInventory = 2_000_000_000
+	// MaxStockBuckets is the maximum number of records over which the stock of a product is spread.
+	MaxStockBuckets = 16
 	// MaxName is the maximum size in bytes of names, categories, job titles and lines of an address.
 	MaxName = 200
 	// MaxNote is the maximum size in bytes of a note.
@@ -44,6 +46,16 @@ const (
 func ParseQuantity(n int) (int, error) {
 	if n < 1 || n > MaxQuantity {
 		return 0, NewInvalidError("is %d: use 1 to %d", n, MaxQuantity)
+	}
+	return n, nil
+}
+
+// ParseStockBuckets validates n and returns it as the number of records that store a product's stock.
+//
+// ParseStockBuckets returns an InvalidError unless n is from 1 to MaxStockBuckets.
+func ParseStockBuckets(n int) (int, error) {
+	if n < 1 || n > MaxStockBuckets {
+		return 0, NewInvalidError("is %d: use 1 to %d", n, MaxStockBuckets)
 	}
 	return n, nil
 }

@@ -18,6 +18,9 @@ type Product struct {
 	// OrderCount is the number of orders that contain the product. It is nil if the stored record has
 	// no count.
 	OrderCount *int `json:"-"`
+	// StockBuckets is the number of records that store Available and OrderCount. With more than one,
+	// these fields contain only the share in the product's own record, until AddBuckets adds the rest.
+	StockBuckets int `json:"-"`
 	// Version increases with every change. It is 0 if the record was written by other software.
 	Version int `json:"-"`
 	// Partial is true if the product was read from a list that omits the stock and the order count.
@@ -38,6 +41,43 @@ func (p *Product) CheckSellable(path []string) error {
 		return NewInvalidInput(path, "refers to product %s, which cannot be ordered, because its price %s: %s", p.SKU, strings.Replace(invalid.Reason, ": ", "; ", 1), advice)
 	}
 	return nil
+}
+
+// StockBucket is one of the records over which the stock of a product is spread. The product's own
+// record is the first, and has no StockBucket.
+type StockBucket struct {
+	SKU SKU
+	// Number is from 1 to one less than the product's StockBuckets.
+	Number string
+	// Available and OrderCount are shares of the product's numbers. OrderCount can be negative.
+	Available, OrderCount int
+	// ProductVersion repeats the version of the product.
+	ProductVersion int
+}
+
+// AddBuckets returns a copy of a product with the complete stock. stock is the sum of its buckets.
+func (p *Product) AddBuckets(stock StockBucket) *Product {
+	all := *p
+	all.Available += stock.Available
+	if p.OrderCount != nil {
+		all.OrderCount = new(*p.OrderCount + stock.OrderCount)
+	}
+	return &all
+}
+
+// SpreadStock divides available units evenly among the given number of records. If the number of units
+// is negative, the first record contains it, so that no record has more units than all together.
+func SpreadStock(available, records int) []int {
+	shares := make([]int, records)
+	if available < 0 {
+		shares[0] = available
+		return shares
+	}
+	for i := range shares {
+		shares[i] = available / (records - i)
+		available -= shares[i]
+	}
+	return shares
 }
 
 // Category is a group of products. A category exists while it has at least one product.

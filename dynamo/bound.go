@@ -46,10 +46,10 @@ type MutationCostBound struct {
 // MaxBatchGetKeys is the maximum number of keys in one BatchGetItem request.
 const MaxBatchGetKeys = table.MaxBatchKeys
 
-// MaxLookupUnits returns the maximum number of read units that the lookup of one record by its key
-// consumes.
+// MaxLookupUnits returns the maximum number of read units that a lookup of records by their keys
+// consumes. Most lookups read one record.
 func (b CostBounds) MaxLookupUnits(p model.AccessPattern, consistent bool) float64 {
-	return p.ConsistencyFactor(consistent) * model.ReadUnits(b.maxRecordSize(p.Entities()))
+	return float64(max(1, p.MaxLength)) * p.ConsistencyFactor(consistent) * model.ReadUnits(b.maxRecordSize(p.Entities()))
 }
 
 // ListBound returns the maximum cost of reading one page of a list. If the list has a partition for
@@ -140,6 +140,11 @@ func (b CostBounds) MutationBound(p model.WritePattern) MutationCostBound {
 		bound.Requests++
 		read(1, p.ReadsOnFailure...)
 	}
+	if p.Buckets {
+		bound.Requests += 2 // a product is sold out only if two reads agree
+		read(2, model.EntityProduct)
+		read(2*(commerce.MaxStockBuckets-1), model.EntityStockBucket)
+	}
 	// The last request is either the second transaction, or a transaction that reads the idempotency
 	// record. A read in a transaction costs twice the read units of the other reads.
 	bound.Requests++
@@ -164,6 +169,9 @@ func (b CostBounds) WriteUnits(mutation string, lines int) (most float64) {
 			write(1, p.OptionalWrites...)
 			write(lines, p.WritesPerLine...)
 			write(lines, p.OptionalWritesPerLine...)
+			if p.Buckets {
+				write(commerce.MaxStockBuckets-1, model.EntityStockBucket)
+			}
 		}
 	}
 	return most

@@ -146,7 +146,8 @@ const maxDerivationPasses = 12
 // DropDerivation removes a derivation from the table while servers use it. It continues where an
 // earlier call was interrupted.
 //
-// Errors: the errors of CheckRecords and table.Table.UpdateLayout.
+// Errors: the errors of CheckRecords and table.Table.UpdateLayout, and an error if an operator must
+// correct records first.
 func (s *Store) DropDerivation(ctx context.Context, d model.Derivation, opts DerivationOptions) (cost DerivationCost, err error) {
 	for range maxDerivationPasses {
 		if err := s.table.FollowLayout(ctx); err != nil {
@@ -170,6 +171,9 @@ func (s *Store) DropDerivation(ctx context.Context, d model.Derivation, opts Der
 			cost.add(found)
 			if err != nil {
 				return cost, err
+			}
+			if found.ByHand > 0 {
+				return cost, fmt.Errorf("records must be corrected before %s can be dropped: %d", d.Name, found.ByHand)
 			}
 			if len(found.Found) > 0 {
 				continue // a result without remains comes from a pass that found none

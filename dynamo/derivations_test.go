@@ -89,6 +89,32 @@ func assertClean(t *testing.T, s *dynamo.Store) {
 	}
 }
 
+// Stock buckets can be dropped only if no product uses them.
+func TestDropStockBuckets(t *testing.T) {
+	clock := newMovingClock(start)
+	s := storetest.NewTable(t, storetest.WithoutResponseDate(storetest.Engines()[0].Client(t)), dynamo.Options{Clock: clock.Now})
+	storetest.LoadDataset(t, s, datasetOf(t))
+	d := derivation(t, model.StockBucketStock)
+	for buckets, problem := range map[int]string{3: "records must be corrected before stockBucket.available can be dropped: 2", 1: ""} {
+		if _, err := s.ApplyDerivation(t.Context(), d, applied(clock, model.Written)); err != nil {
+			t.Fatal(err)
+		}
+		setBuckets := func(n int) {
+			if _, err := s.UpdateProduct(t.Context(), change.Caller{Name: "tester"}, commerce.ProductChange{SKU: "sku", StockBuckets: &n}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		setBuckets(buckets)
+		if _, err := s.DropDerivation(t.Context(), d, applied(clock, model.Dropped)); (err != nil || problem != "") && (err == nil || err.Error() != problem) {
+			t.Errorf("with %d buckets, the drop returns %v", buckets, err)
+		}
+		setBuckets(1)
+		if _, err := s.DropDerivation(t.Context(), d, applied(clock, model.Dropped)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // Until a list is readable, reading it returns the reason.
 func TestUnreadableDerivation(t *testing.T) {
 	clock := newMovingClock(start)

@@ -2,6 +2,7 @@ package dynamo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/ordergraph/ordergraph/commerce"
@@ -69,6 +70,45 @@ func ReadRecord[K comparable, V any](ctx context.Context, s *Store, p *model.Loo
 		return missing, err
 	}
 	return p.Decode(&s.table.Codec, r)
+}
+
+// StockBucketsOf identifies the records over which the stock of a product is spread, besides the
+// product's own.
+type StockBucketsOf struct {
+	SKU commerce.SKU
+	// Buckets is the product's number of buckets, including its own record.
+	Buckets int
+}
+
+// SumStockBuckets reads the stock of products in their buckets, besides the products' own records. It
+// returns one sum per product, in the order of the products. A missing bucket counts as empty.
+//
+// Errors: the errors of ReadRecords.
+func (s *Store) SumStockBuckets(ctx context.Context, products []StockBucketsOf) ([]LookupResult[commerce.StockBucket], error) {
+	var keys []model.StockBucketKey
+	for _, p := range products {
+		for number := 1; number < p.Buckets; number++ {
+			keys = append(keys, model.StockBucketKey{SKU: p.SKU, Number: number})
+		}
+	}
+	found, err := ReadRecords(ctx, s, model.StockBuckets, keys)
+	if err != nil {
+		return nil, err
+	}
+	sums := make([]LookupResult[commerce.StockBucket], len(products))
+	for i, p := range products {
+		for _, bucket := range found[:p.Buckets-1] {
+			switch {
+			case bucket.Err == nil:
+				sums[i].Value.Available += bucket.Value.Available
+				sums[i].Value.OrderCount += bucket.Value.OrderCount
+			case !errors.Is(bucket.Err, commerce.ErrNotFound):
+				sums[i].Err = bucket.Err
+			}
+		}
+		found = found[p.Buckets-1:]
+	}
+	return sums, nil
 }
 
 // CustomerExists reports whether the table contains a customer's record, and no record which states

@@ -244,3 +244,27 @@ func TestShardsRaiseThroughput(t *testing.T) {
 		}
 	}
 }
+
+// docs/scale.md contains the orders of one product that the table accepts each second.
+func TestGoldenOrdersPerSecondOfOneProduct(t *testing.T) {
+	t.Parallel()
+	cells := [][]string{{"stock buckets", "orders placed a second", "throttled"}}
+	for _, c := range []struct{ buckets, burst int }{{1, 500}, {16, 1000}} {
+		s := newThrottledShop(t, 16, cryptoEntropy)
+		caller := change.Caller{Name: "test"}
+		if _, err := s.UpdateProduct(t.Context(), caller, commerce.ProductChange{SKU: "p0", StockBuckets: &c.buckets}); err != nil {
+			t.Fatal(err)
+		}
+		place := func() error {
+			s.orders++
+			_, err := s.PlaceOrder(t.Context(), caller, commerce.OrderRequest{
+				CustomerID: commerce.CustomerID(fmt.Sprint("c", s.orders%shopCustomers)), Lines: []commerce.OrderLine{{SKU: "p0", Quantity: 1}}})
+			return err
+		}
+		s.rate(c.burst+50, place) // uses up the capacity of the first second
+		clear(s.throttled)
+		rate := s.rate(400, place)
+		cells = append(cells, []string{fmt.Sprint(c.buckets), fmt.Sprint(int(math.Round(rate/50) * 50)), strings.Join(slices.Sorted(maps.Keys(s.throttled)), ", ")})
+	}
+	golden.CheckSection(t, "../docs/scale.md", "product", markdown.Table(cells))
+}

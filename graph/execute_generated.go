@@ -4490,8 +4490,10 @@ func numberProduct(name string) (int, operation.ArgumentsReader) {
 		return 8, readProductOrderItemsArguments
 	case "orderCount":
 		return 9, nil
-	case "version":
+	case "stockBuckets":
 		return 10, nil
+	case "version":
+		return 11, nil
 	default:
 		return 0, nil
 	}
@@ -4580,7 +4582,10 @@ func (x *execution) fieldProduct(f *operation.Field, obj *commerce.Product) bool
 		}
 		x.out = scalar.AppendInt32(x.out, *v)
 		return true
-	case 10: // version
+	case 10: // stockBuckets
+		x.out = scalar.AppendInt(x.out, obj.StockBuckets)
+		return true
+	case 11: // version
 		x.out = scalar.AppendInt(x.out, obj.Version)
 		return true
 	default:

@@ -377,6 +377,7 @@ type ComplexityRoot struct {
 		OrderCount     func(childComplexity int) int
 		OrderItems     func(childComplexity int, first *int32, after *string, last *int32, before *string) int
 		SKU            func(childComplexity int) int
+		StockBuckets   func(childComplexity int) int
 		TotalInventory func(childComplexity int) int
 		UnitPrice      func(childComplexity int) int
 		Version        func(childComplexity int) int
@@ -1365,6 +1366,11 @@ input UpdateProductInput {
   currency.
   """
   unitPrice: MoneyInput
+  """
+  The new number of records over which the product's stock is spread, from 1 to 16. Before a sale
+  with more than 100 orders of the product per second, choose 16. After the sale, choose 1.
+  """
+  stockBuckets: Int
   """
   The ` + "`" + `version` + "`" + ` that the product had when the client read it. If the version has changed since then,
   the mutation changes nothing, and returns the user error ` + "`" + `VersionConflict` + "`" + ` and the current
@@ -2475,13 +2481,15 @@ type Query {
   order and reserves no stock. To order only at the quoted price, pass the quote's ` + "`" + `total` + "`" + ` to
   ` + "`" + `placeOrder` + "`" + ` as ` + "`" + `expectedTotal` + "`" + `.
 
-  Cost: one DynamoDB BatchGetItem (access pattern AP10). Access: all callers.
+  Cost: one DynamoDB BatchGetItem (access pattern AP10), and another one if a product has several
+  stock buckets (access pattern AP42). Access: all callers.
   """
   quote(
     "The products and quantities to quote."
     input: QuoteInput!
   ): Quote @access(permission: READ_CATALOG)
     @reads(pattern: "AP10", byHand: "The products of all line items are read.")
+    @reads(pattern: "AP42", byHand: "Only products with several buckets need the read.")
 
   """
   All products, or only products of a ` + "`" + `category` + "`" + `, or only products whose name begins with
@@ -3222,9 +3230,10 @@ type Product @key(fields: "sku") @access(permission: READ_CATALOG) {
   than are in stock.
 
   Needs no DynamoDB request, because the product's record contains the number. In lists that are
-  sorted by name, access pattern AP10: one BatchGetItem.
+  sorted by name, access pattern AP10: one BatchGetItem. If ` + "`" + `stockBuckets` + "`" + ` is greater than 1, access
+  pattern AP42: one BatchGetItem with a record for each further bucket.
   """
-  available: Int! @reads(pattern: "AP10")
+  available: Int! @reads(pattern: "AP10") @reads(pattern: "AP42", byHand: "Only products with several buckets need the read.")
   """
   The stock of this product in each warehouse.
 
@@ -3291,10 +3300,20 @@ type Product @key(fields: "sku") @access(permission: READ_CATALOG) {
   contains an error, until an operator runs ` + "`" + `ordergraph check -repair` + "`" + `.
 
   Needs no DynamoDB request, because the product's record contains the number. In lists that are
-  sorted by name, access pattern AP10: one BatchGetItem. Access: staff, admins, services.
+  sorted by name, access pattern AP10: one BatchGetItem. If ` + "`" + `stockBuckets` + "`" + ` is greater than 1, access
+  pattern AP42: one BatchGetItem with a record for each further bucket. Access: staff, admins,
+  services.
   """
   orderCount: Int @access(permission: LIST_ORDERS)
     @reads(pattern: "AP10")
+    @reads(pattern: "AP42", byHand: "Only products with several buckets need the read.")
+  """
+  The number of records over which ` + "`" + `available` + "`" + ` and ` + "`" + `orderCount` + "`" + ` are spread, usually 1. More buckets
+  allow more orders of the product per second, but reading these fields costs more.
+
+  Access: staff, admins, services.
+  """
+  stockBuckets: Int! @access(permission: READ_STOCK)
   """
   The version number of the product's record. A change of the name, category or price increments it.
   A change of the stock does not increment it. A record that other software wrote directly to
@@ -7541,7 +7560,7 @@ func (ec *executionContext) unmarshalInputUpdateProductInput(ctx context.Context
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"sku", "name", "category", "unitPrice", "expectedVersion"}
+	fieldsInOrder := [...]string{"sku", "name", "category", "unitPrice", "stockBuckets", "expectedVersion"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -7576,6 +7595,13 @@ func (ec *executionContext) unmarshalInputUpdateProductInput(ctx context.Context
 				return it, err
 			}
 			it.UnitPrice = data
+		case "stockBuckets":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("stockBuckets"))
+			data, err := ec.unmarshalOInt2ᚖint32(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.StockBuckets = data
 		case "expectedVersion":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expectedVersion"))
 			data, err := ec.unmarshalOInt2ᚖint32(ctx, v)

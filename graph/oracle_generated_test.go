@@ -1388,6 +1388,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Product.SKU(childComplexity), true
+	case "Product.stockBuckets":
+		if e.ComplexityRoot.Product.StockBuckets == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Product.StockBuckets(childComplexity), true
 	case "Product.totalInventory":
 		if e.ComplexityRoot.Product.TotalInventory == nil {
 			break
@@ -2703,6 +2709,8 @@ func (ec *executionContext) childFields_Product(ctx context.Context, field graph
 		return ec.fieldContext_Product_orderItems(ctx, field)
 	case "orderCount":
 		return ec.fieldContext_Product_orderCount(ctx, field)
+	case "stockBuckets":
+		return ec.fieldContext_Product_stockBuckets(ctx, field)
 	case "version":
 		return ec.fieldContext_Product_version(ctx, field)
 	}
@@ -8847,6 +8855,30 @@ func (ec *executionContext) _Product_orderCount(ctx context.Context, field graph
 
 func (ec *executionContext) fieldContext_Product_orderCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Product", field, true, true, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _Product_stockBuckets(ctx context.Context, field graphql.CollectedField, obj *commerce.Product) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Product_stockBuckets(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.StockBuckets, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_Product_stockBuckets(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Product", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
 func (ec *executionContext) _Product_version(ctx context.Context, field graphql.CollectedField, obj *commerce.Product) (ret graphql.Marshaler) {
@@ -15574,6 +15606,11 @@ func (ec *executionContext) _Product(ctx context.Context, sel ast.SelectionSet, 
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "stockBuckets":
+			out.Values[i] = ec._Product_stockBuckets(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		case "version":
 			out.Values[i] = ec._Product_version(ctx, field, obj)
 			if out.Values[i] == graphql.Null {

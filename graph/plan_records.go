@@ -20,12 +20,44 @@ import (
 // another record of such an item collection, the plan uses the item collection.
 func (p plan) planCollections(ctx context.Context, r *pendingRecords) {
 	planKeys(ctx, p, &r.orderCollections, loaders.RecordLoader(p.loaders, model.OrderByID).PlanCollections, plan.orders)
-	planKeys(ctx, p, &r.productCollections, loaders.RecordLoader(p.loaders, model.ProductBySKU).PlanCollections, nil)
+	planKeys(ctx, p, &r.productCollections, loaders.RecordLoader(p.loaders, model.ProductBySKU).PlanCollections, plan.planAfterProducts)
 	p.productLists(ctx, r.productCollections.targets())
 }
 
 func (p plan) planOrdersByID(ctx context.Context, w *pendingKeys[commerce.OrderID]) {
 	planOrders(ctx, p, w, model.OrderByID, func(id commerce.OrderID) commerce.OrderID { return id })
+}
+
+func (p plan) planProductsByID(ctx context.Context, w *pendingKeys[commerce.SKU]) {
+	planRecords(ctx, p, w, model.ProductBySKU, plan.planAfterProducts)
+	p.productLists(ctx, w.targets())
+}
+
+// products plans the reads that the selected fields of products require. The products themselves have
+// already been read.
+func (p plan) products(ctx context.Context, targets []planTarget[*commerce.Product]) {
+	p.planAfterProducts(ctx, targets)
+	p.productLists(ctx, targetIDs(targets, func(r *commerce.Product) commerce.SKU { return r.SKU }))
+}
+
+// planAfterProducts plans the reads that depend on the products' records.
+func (p plan) planAfterProducts(ctx context.Context, targets []planTarget[*commerce.Product]) {
+	var to pendingRecords
+	var buckets pendingKeys[dynamo.StockBucketsOf]
+	for product, f := range selectedFields(targets) {
+		if f.Number != fieldProductAvailable && f.Number != fieldProductOrderCount {
+			productReference(product, f, &to)
+			continue
+		}
+		if product.Partial {
+			to.products.add(product.SKU, f.Path, nil)
+		}
+		if product.StockBuckets > 1 {
+			buckets.add(dynamo.StockBucketsOf{SKU: product.SKU, Buckets: product.StockBuckets}, f.Path, nil)
+		}
+	}
+	planKeys(ctx, p, &buckets, p.loaders.StockBuckets.Plan, nil)
+	p.planReferences(ctx, &to)
 }
 
 func (p plan) planCustomersByID(ctx context.Context, w *pendingKeys[commerce.CustomerID]) {

@@ -155,6 +155,12 @@ func (r *Resolver) itemsOf(ctx context.Context, order *commerce.Order, a orderIt
 	return newConnection(ctx, &q, slice, err)
 }
 
+func available(p *commerce.Product, err error) (int32, error) { return scalar.ToInt(p.Available, err) }
+
+func orderCount(p *commerce.Product, err error) (*int32, error) {
+	return storedCount(p.OrderCount, err)
+}
+
 // storedCount returns a counter. If a record lacks the counter, storedCount returns
 // table.ErrStatusCountsIncomplete.
 func storedCount(n *int, err error) (*int32, error) {

@@ -482,11 +482,6 @@ func (r *productResolver) TotalInventory(ctx context.Context, obj *commerce.Prod
 
 const fieldProductAvailable = 6
 
-func (r *productResolver) Available(ctx context.Context, obj *commerce.Product) (int32, error) {
-	own, err := loaders.Complete(ctx, loadersOf(ctx), model.ProductBySKU, obj.SKU, obj, obj.Partial)
-	return scalar.ToInt(own.Available, err)
-}
-
 const fieldProductInventory = 7
 
 func (r *productResolver) Inventory(ctx context.Context, obj *commerce.Product, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.InventoryLevel], error) {
@@ -504,31 +499,6 @@ func (r *productResolver) OrderItems(ctx context.Context, obj *commerce.Product,
 }
 
 const fieldProductOrderCount = 9
-
-func (r *productResolver) OrderCount(ctx context.Context, obj *commerce.Product) (*int32, error) {
-	own, err := loaders.Complete(ctx, loadersOf(ctx), model.ProductBySKU, obj.SKU, obj, obj.Partial)
-	return storedCount(own.OrderCount, err)
-}
-
-// addProductReferences adds the keys of the records to which the selected fields refer.
-func addProductReferences(targets []planTarget[*commerce.Product], to *pendingRecords) {
-	for parent, f := range selectedFields(targets) {
-		productReference(parent, f, to)
-	}
-}
-
-// productReferences plans the reads of the records to which the selected fields refer.
-func (p plan) productReferences(ctx context.Context, targets []planTarget[*commerce.Product]) {
-	var to pendingRecords
-	addProductReferences(targets, &to)
-	p.planReferences(ctx, &to)
-}
-
-// products plans the reads that the selected fields of records require, after the records were read.
-func (p plan) products(ctx context.Context, targets []planTarget[*commerce.Product]) {
-	p.productReferences(ctx, targets)
-	p.productLists(ctx, targetIDs(targets, func(r *commerce.Product) commerce.SKU { return r.SKU }))
-}
 
 // productLists plans the lists that belong to records of type Product.
 func (p plan) productLists(ctx context.Context, targets []planTarget[commerce.SKU]) {
@@ -554,14 +524,6 @@ func (p plan) productLists(ctx context.Context, targets []planTarget[commerce.SK
 func productReference(record *commerce.Product, f *operation.Field, to *pendingRecords) {
 	switch f.Number {
 	case fieldProductTotalInventory:
-		if record.Partial {
-			to.products.add(record.SKU, f.Path, nil)
-		}
-	case fieldProductAvailable:
-		if record.Partial {
-			to.products.add(record.SKU, f.Path, nil)
-		}
-	case fieldProductOrderCount:
 		if record.Partial {
 			to.products.add(record.SKU, f.Path, nil)
 		}
@@ -1172,8 +1134,7 @@ func (p plan) planReferences(ctx context.Context, r *pendingRecords) {
 	addInventoryLevelReferences(r.inventoryLevels.targets(), r)
 	p.planCustomersByID(ctx, &r.customers)
 	p.planOrdersByID(ctx, &r.orders)
-	planRecords(ctx, p, &r.products, model.ProductBySKU, nil)
-	p.productLists(ctx, r.products.targets())
+	p.planProductsByID(ctx, &r.products)
 	planRecords(ctx, p, &r.employees, model.EmployeeByID, plan.employeeReferences)
 	p.employeeLists(ctx, r.employees.targets())
 	planRecords(ctx, p, &r.warehouses, model.WarehouseByID, nil)

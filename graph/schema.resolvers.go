@@ -76,6 +76,14 @@ func (r *viewerResolver) Permissions(_ context.Context, obj *access.Principal) (
 	return r.access.Policy.Permissions(*obj), nil
 }
 
+func (r *productResolver) Available(ctx context.Context, obj *commerce.Product) (int32, error) {
+	return available(loadersOf(ctx).WithStock(ctx, obj))
+}
+
+func (r *productResolver) OrderCount(ctx context.Context, obj *commerce.Product) (*int32, error) {
+	return orderCount(loadersOf(ctx).WithStock(ctx, obj))
+}
+
 func (r *queryResolver) Quote(ctx context.Context, in input.QuoteInput) (*commerce.Quote, error) {
 	return in.Quote(ctx, loadersOf(ctx).Quote)
 }

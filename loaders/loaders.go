@@ -25,6 +25,8 @@ const maxConcurrentQueries = 16
 type Loaders struct {
 	// OrderCountQueries counts the orders of customers that have no stored count.
 	OrderCountQueries Loader[commerce.CustomerID, int]
+	// StockBuckets reads the stock of products outside their own records.
+	StockBuckets Loader[dynamo.StockBucketsOf, commerce.StockBucket]
 
 	// These loaders read the item collections of orders and products. If a query plan reads an item
 	// collection, the order or product in it needs no read of its own.
@@ -59,6 +61,10 @@ func New(ctx context.Context, s *dynamo.Store, viewer access.Viewer, report func
 			return 0, nil
 		}
 		return l.store.CountCustomerOrders(ctx, id)
+	})
+	l.StockBuckets.loaders, l.StockBuckets.pattern = l, model.StockBuckets.ID
+	l.StockBuckets.batchReader = batchFunc[dynamo.StockBucketsOf, commerce.StockBucket](func(l *Loaders, ctx context.Context, products []dynamo.StockBucketsOf) ([]dynamo.LookupResult[commerce.StockBucket], error) {
+		return l.store.SumStockBuckets(ctx, products)
 	})
 	l.orderCollections.initSingle(l, model.OrderCollection.ID, func(l *Loaders, ctx context.Context, id commerce.OrderID) (*dynamo.OrderPartition, error) {
 		return l.store.ReadOrderPartition(ctx, id)

@@ -3,8 +3,11 @@ package loaders
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
@@ -23,6 +26,31 @@ func (l *Loaders) Quote(ctx context.Context, lines []commerce.OrderLine) (*comme
 		}
 		products[line.SKU] = product
 	}
+	if err := l.addBuckets(ctx, products); err != nil {
+		return nil, err
+	}
 	q := commerce.NewQuote(lines, products)
 	return &q, nil
+}
+
+// addBuckets replaces the products that have several stock buckets with copies that contain their
+// complete stock.
+func (l *Loaders) addBuckets(ctx context.Context, products map[commerce.SKU]*commerce.Product) error {
+	var several []dynamo.StockBucketsOf
+	for _, sku := range slices.Sorted(maps.Keys(products)) {
+		if p := products[sku]; p != nil && p.StockBuckets > 1 {
+			several = append(several, dynamo.StockBucketsOf{SKU: sku, Buckets: p.StockBuckets})
+		}
+	}
+	stock, err := l.store.SumStockBuckets(ctx, several)
+	if err != nil {
+		return err
+	}
+	for i, of := range several {
+		if err := stock[i].Err; err != nil {
+			return err
+		}
+		products[of.SKU] = products[of.SKU].AddBuckets(stock[i].Value)
+	}
+	return nil
 }

@@ -74,6 +74,13 @@ type change struct {
 	limits commerce.ReservationLimits
 	// required maps records that store derived numbers to further conditions (see require).
 	required map[model.Keys]table.Condition
+	// spread contains how the available units of a product change in each share of its stock, by the key
+	// of the product (see inShares). increments contains what the update of a record adds to numbers.
+	spread     map[model.Keys][]stockShare
+	increments map[model.Keys]counterAdjustment
+	// assumesStock is true if the attempt assumes that a product's stock is sufficient, but did not read
+	// it.
+	assumesStock bool
 }
 
 // errStale means that another transaction has changed a record since the change read it.
@@ -107,6 +114,7 @@ func mutate[C, V any](ctx context.Context, t *table.Table, p *model.WritePattern
 			return zero, err
 		}
 		c.KeyBuilder, c.writes, c.required, c.attempt = *t.KeyBuilder(), nil, map[model.Keys]table.Condition{}, attempt
+		c.spread, c.increments, c.assumesStock = map[model.Keys][]stockShare{}, map[model.Keys]counterAdjustment{}, false
 		if attempt > 1 {
 			if err := c.rereadKnown(ctx); err != nil {
 				return zero, err
@@ -117,6 +125,9 @@ func mutate[C, V any](ctx context.Context, t *table.Table, p *model.WritePattern
 			// c.Err means that a value is not valid in a key. The value comes from a record in the table,
 			// because the client's values have already been validated.
 			err = fmt.Errorf("%s: %w: %w", p.Mutation, model.ErrCorrupt, errors.New(c.Err.Error()))
+		}
+		if c.assumesStock && commerce.IsUserError(err) {
+			continue // the next attempt reads the stock, because user errors contain it
 		}
 		if commerce.IsUserError(err) || errors.Is(err, model.ErrCorrupt) {
 			// The client may have repeated a mutation that is already committed. Then the first execution
@@ -359,7 +370,14 @@ func (c *change) update(before, after model.Record, when table.Condition) {
 			before[name] = current[name]
 		}
 	}
-	c.addUpdate(k, e.UpdateRecord(before, after), &e, model.TransactWriteUnits(current, maps.Clone(current).Merge(after)), when)
+	text := e.UpdateRecord(before, after)
+	if add, ok := c.increments[k.Primary()]; ok {
+		text += e.Add(add.deltas)
+		if add.when != nil {
+			when = table.AllOf(when, add.when)
+		}
+	}
+	c.addUpdate(k, text, &e, model.TransactWriteUnits(current, maps.Clone(current).Merge(after)), when)
 }
 
 // unchangedAttributes returns the attributes that a change does not modify. It takes their values
@@ -436,7 +454,7 @@ func (c *change) adjustCounters(ctx context.Context, all ...counterAdjustment) e
 			a.when = table.AllOf(a.when, table.AttributesUnchanged(current, slices.Sorted(maps.Keys(a.deltas))...))
 		}
 		var e table.Expression
-		c.addUpdate(a.key, e.Increment(a.deltas), &e, model.CounterUpdateUnits(current), a.when)
+		c.addUpdate(a.key, e.Increment(a.deltas), &e, model.CounterUpdateUnits(model.EntityOf(a.key), current), a.when)
 		if !edges {
 			continue
 		}

@@ -49,7 +49,9 @@ func (c *change) addDerived(ctx context.Context, deltas []derive.Delta) error {
 				c.Err = b.Err
 			}
 		case d.Amounts[0].Optional:
-			adjusted = c.appendOptional(adjusted, k, d)
+			for _, share := range c.inShares(k, d) {
+				adjusted = c.appendOptional(adjusted, share.key, share.Delta)
+			}
 		default:
 			c.addFromZero(d.Record(b), d)
 		}

@@ -47,6 +47,8 @@ func testFields[C, V any](t *testing.T, unchanged func() C, update func(C) (*V, 
 			same, other = current, "other@example.com"
 		case bool:
 			same, other = current, !current
+		case int:
+			same, other = current, current+1
 		case []string:
 			same, other = current, append([]string{"9"}, current...)
 		case commerce.WarehouseID:

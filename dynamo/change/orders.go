@@ -42,7 +42,9 @@ func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.O
 		for i, line := range lines {
 			if records[i+1] != nil {
 				// Place rejects a malformed product.
-				products[line.SKU], _ = m.table.DecodeProduct(model.Reader{Record: records[i+1]})
+				if products[line.SKU], err = c.productToSell(ctx, records[i+1], line.Quantity); err != nil {
+					return nil, err
+				}
 			}
 		}
 		lastEvent, err := c.lastEventTime(ctx, cmd.CustomerID)
@@ -80,10 +82,17 @@ func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.O
 			c.create(model.OrderItemRecord(&c.KeyBuilder, order, item))
 		}
 		c.require(ks[0], table.AttributesUnchanged(records[0], "accountRepId"))
-		for i := range lines {
-			c.require(ks[i+1], table.AttributesUnchanged(records[i+1], "name", "unitPrice", "currency"))
+		for i, line := range lines {
+			c.takeStock(products[line.SKU], records[i+1], line.Quantity, id)
 		}
-		return &order, c.addDerived(ctx, deltas)
+		if err := c.addDerived(ctx, deltas); err != nil {
+			return nil, err
+		}
+		// Keep one action of the transaction free for the idempotency record.
+		if len(c.spread) > 0 && len(c.writes) >= table.MaxTransactionActions {
+			return nil, commerce.NewTooManyLines(commerce.FieldPath("items"), len(lines), commerce.MaxLines)
+		}
+		return &order, nil
 	})
 }
 
@@ -357,7 +366,9 @@ func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce
 		var product *commerce.Product
 		record, sold := c.knownRecord(k)
 		if sold {
-			product, _ = m.table.DecodeProduct(model.Reader{Record: record}) // WithItem rejects a malformed product
+			if product, err = c.productToSell(ctx, record, cmd.Quantity); err != nil { // WithItem rejects a malformed product
+				return nil, err
+			}
 		}
 		items, err := c.allItems(ctx, order)
 		if err != nil {
@@ -407,7 +418,7 @@ func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce
 		}
 		c.updateItemRecord(before, after, cmd.SKU)
 		if delta > 0 {
-			c.require(k, table.AttributesUnchanged(record, "name", "unitPrice", "currency"))
+			c.takeStock(product, record, delta, string(order.ID))
 		}
 		if err := c.addDerived(ctx, deltas); err != nil {
 			return nil, err

@@ -16,7 +16,7 @@ import (
 func (m Mutations) CreateProduct(ctx context.Context, caller Caller, cmd commerce.Product) (*commerce.Product, error) {
 	return mutate(ctx, m.table, &model.WriteCreateProduct, caller, cmd, m.table.DecodeProduct, func(ctx context.Context, c *change) (*commerce.Product, error) {
 		product := cmd
-		product.TotalInventory, product.Available, product.OrderCount, product.Version = 0, 0, new(int), 1
+		product.TotalInventory, product.Available, product.OrderCount, product.StockBuckets, product.Version = 0, 0, new(int), 1, 1
 		if c.exists(model.ProductBySKU.Key(&c.KeyBuilder, cmd.SKU)) {
 			return nil, commerce.NewAlreadyExists("product", cmd.SKU, "sku")
 		}
@@ -25,7 +25,7 @@ func (m Mutations) CreateProduct(ctx context.Context, caller Caller, cmd commerc
 	})
 }
 
-// UpdateProduct changes the name, category or price of a product.
+// UpdateProduct changes the name, category, price or stock buckets of a product.
 //
 // Errors: commerce.NotFound, commerce.VersionConflict (with the current product), and errors from
 // mutate.
@@ -52,7 +52,14 @@ func (m Mutations) UpdateProduct(ctx context.Context, caller Caller, cmd commerc
 		if after.Category == "" {
 			b = c.oldKeyBuilder() // other software may write products without a category, so ignore the error of this key
 		}
+		if err := c.updateBuckets(ctx, before, &after); err != nil {
+			return nil, err
+		}
 		c.updateWithEdges(b, current, before, &after, model.AttrVersion)
+		if add, ok := c.increments[model.KeyOf(current).Primary()]; ok {
+			after.Available += add.deltas[model.AttrAvailable]
+			after.OrderCount = new(*after.OrderCount + add.deltas[model.AttrOrderCount])
+		}
 		return &after, c.addDerivedFrom(ctx, before, &after)
 	})
 }
@@ -179,6 +186,14 @@ func (c *change) setInventoryLevel(ctx context.Context, before levelWithProduct,
 	}
 	if err := product.Err(); err != nil {
 		return nil, err
+	}
+	if buckets, _ := c.table.DecodeProduct(product); buckets != nil && buckets.StockBuckets > 1 {
+		shares, sum, err := c.readStock(ctx, before.SKU, buckets.StockBuckets, -delta)
+		if err != nil {
+			return nil, err
+		}
+		counters[model.AttrAvailable] = sum
+		c.spread[shares[0].key] = changesTo(shares, sum+delta)
 	}
 	if available := counters[model.AttrAvailable]; delta < 0 && available < -delta {
 		return nil, commerce.NewInsufficientStock(commerce.FieldPath(field), before.SKU, -delta, available, ", the rest is reserved")

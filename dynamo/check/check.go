@@ -262,6 +262,8 @@ type check struct {
 	keepsStatusCounts bool
 	uncounted         sync.Map
 	statuses          *recount
+	// buckets contains the products whose stock is spread over several buckets.
+	buckets map[commerce.SKU]bool
 	// uncertainProducts maps a product to an unreadable order that may reserve stock of the product.
 	uncertainProducts map[commerce.SKU]commerce.OrderID
 	// inconsistentCustomers are the customers with an inconsistent order that was not repaired.
@@ -343,6 +345,7 @@ func newCheck(t *table.Table, client *client, opts Options, reports *recentSet) 
 		table: t, client: client, opts: opts, reports: reports, repairs: opts.Repair,
 		summary:    Summary{Found: map[string]int{}, Repaired: map[string]int{}},
 		candidates: map[target]candidate{}, postponed: map[target]candidate{},
+		buckets:           map[commerce.SKU]bool{},
 		uncertainProducts: map[commerce.SKU]commerce.OrderID{}, unreadableCustomers: map[commerce.CustomerID]bool{}, inconsistentCustomers: map[commerce.CustomerID]bool{},
 		seenWarehouses: map[commerce.WarehouseID]bool{}, referencedWarehouses: map[commerce.WarehouseID]bool{},
 		missingCopies: map[commerce.CustomerID]int{}, scannedCounts: map[derive.Target]bool{},

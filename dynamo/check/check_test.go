@@ -312,6 +312,9 @@ func damages() []damage {
 		{name: "stock lost", found: "stock-available 1, stock-total 1", do: func(r storetest.RawTable) {
 			r.Set("PRODUCT#p00", own, storetest.Item{"available": nil, "totalInventory": nil})
 		}},
+		{name: "stock bucket of a product with one record", found: "stock-bucket 1", do: func(r storetest.RawTable) {
+			r.Put(storetest.Item{"pk": storetest.Str("STOCK#p00#1"), "sk": storetest.Str(own), "sku": storetest.Str("p00"), "bucket": storetest.Str("1"), "available": storetest.Num("5")})
+		}},
 		{name: "level without a product", found: "orphan-level 1", do: func(r storetest.RawTable) {
 			r.Put(storetest.Item{"pk": storetest.Str("PRODUCT#p99"), "sk": storetest.Str("WAREHOUSE#w1"), "sku": storetest.Str("p99"), "warehouseId": storetest.Str("w1"), "quantity": storetest.Num("5"), "gsi1pk": storetest.Str("WAREHOUSE#w1"), "gsi1sk": storetest.Str("PRODUCT#p99")})
 		}},

@@ -189,7 +189,7 @@ func (c *check) addStoredRepCounts(v *employeeVerifier) {
 func (c *check) addStoredOrderCount(p *commerce.Product) {
 	switch {
 	case p.OrderCount != nil:
-		c.numbers.setStored(productOrders(p.SKU), *p.OrderCount)
+		c.numbers.addStored(productOrders(p.SKU), *p.OrderCount, true)
 	case c.opts.Repair:
 		c.numbers.setStored(productOrders(p.SKU), missing)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/big"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -59,6 +60,9 @@ func newTableWithEveryEntity(t *testing.T, db *dynamodb.Client) storetest.RawTab
 		t.Fatal(err)
 	}
 	if _, err := r.Store.PlaceOrder(ctx, caller, order); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Store.UpdateProduct(ctx, change.Caller{}, commerce.ProductChange{SKU: "p01", StockBuckets: new(2)}); err != nil {
 		t.Fatal(err)
 	}
 	r.Put(deletedCustomer("c9"))
@@ -186,7 +190,7 @@ func TestCheckVerifiesEveryEntityAndAttribute(t *testing.T) {
 		try(e.Name+" lost", func() { r.Delete(pk, sk) }, func() { r.Put(rec) })
 		orphan := maps.Clone(rec)
 		owner, id, owned := strings.Cut(pk, "#")
-		orphanPK, orphanSK := owner+"#"+strings.Repeat("0", len(id)), sk
+		orphanPK, orphanSK := owner+"#"+regexp.MustCompile("[^#]").ReplaceAllString(id, "1"), sk
 		if !owned {
 			orphanPK, orphanSK = pk, sk+"9"
 		}

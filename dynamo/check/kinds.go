@@ -32,6 +32,7 @@ const (
 	kindOrphanEdge           = "orphan-edge"
 	kindStockTotal           = "stock-total"
 	kindStockAvailable       = "stock-available"
+	kindStockBucket          = "stock-bucket"
 	kindOrphanInventoryLevel = "orphan-level"
 	kindCategoryCount        = "category-count"
 	kindProductCount         = "product-count"
@@ -98,6 +99,7 @@ func Kinds() []Kind {
 		{Name: kindOrphanEdge, Problem: "an edge's record is missing or does not belong in the edge's list", Repair: "deletes the edge"},
 		{Name: kindStockTotal, Problem: "a product's total inventory is not the sum of its inventory levels", Repair: "sets the total"},
 		{Name: kindStockAvailable, Problem: "a product's available stock is not its inventory minus the quantity in pending and confirmed orders", Repair: "sets the stock"},
+		{Name: kindStockBucket, Problem: "a bucket of a product's stock is missing or superfluous, or has another version than the product", Repair: "writes, corrects or deletes the bucket"},
 		{Name: kindOrphanInventoryLevel, Problem: "an inventory level has no product", Repair: "deletes the level"},
 		{Name: kindCategoryCount, Problem: "a category's record is missing or unused, or its product count is wrong", Repair: "writes, corrects or deletes the record"},
 		{Name: kindProductCount, Problem: "the product count of a warehouse is wrong or missing", Repair: "sets the count"},

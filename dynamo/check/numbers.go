@@ -79,6 +79,12 @@ func (n *numbers) setStored(k number, stored int) {
 	n.update(k, func(c *comparison) { c.stored, c.isStored = stored, true })
 }
 
+// addStored adds a share of a stored number. The number counts as stored if complete is true for any
+// share.
+func (n *numbers) addStored(k number, share int, complete bool) {
+	n.update(k, func(c *comparison) { c.stored, c.isStored = c.stored+share, c.isStored || complete })
+}
+
 // markChanged is called if a record that contributes to the number k was inconsistent. If left is
 // false, a repair has corrected the record, so the number must be counted again. If left is true, an
 // inconsistency remains, so the number cannot be counted.

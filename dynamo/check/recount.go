@@ -24,6 +24,8 @@ type counted struct {
 	// record is unchanged, because every mutation that changes one of them also changes the record.
 	record  model.Record
 	numbers totals
+	// buckets are the other records that contain parts of the numbers (see readBuckets).
+	buckets []model.Record
 	// passes is the number of successive passes with the same record.
 	passes int
 	// doubt is the reason why the numbers may be wrong, or empty.
@@ -92,6 +94,12 @@ func (c *check) recountTargets(targets []target, candidates map[target]candidate
 		if err != nil {
 			return nil, err
 		}
+		for t, now := range found {
+			if now.buckets, err = c.readBuckets(ctx, t); err != nil {
+				return nil, err
+			}
+			found[t] = now
+		}
 		if err := c.waitForIndex(ctx); err != nil {
 			return nil, err
 		}
@@ -106,7 +114,7 @@ func (c *check) recountTargets(targets []target, candidates map[target]candidate
 		}
 		for t, now := range found {
 			now.numbers, now.passes = numbers, 1
-			if before := previous[t]; model.EqualRecords(before.record, now.record) {
+			if before := previous[t]; model.EqualRecords(before.record, now.record) && slices.EqualFunc(before.buckets, now.buckets, model.EqualRecords) {
 				now.passes += before.passes
 			}
 			found[t] = now

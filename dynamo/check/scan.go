@@ -51,6 +51,9 @@ func (g *segmentScan) addPage(ctx context.Context, page []map[string]types.Attri
 			}
 			continue
 		}
+		if e.Name == model.EntityStockBucket.Name {
+			c.addStoredBucket(rec)
+		}
 		if e.Name == model.EntityOrderCounts.Name {
 			c.addStoredStatusCounts(rec)
 		}
@@ -257,11 +260,15 @@ func (c *check) noteScanned(v verifier) {
 		c.countInCategory(v)
 		if v.decoded != nil {
 			c.addStoredOrderCount(v.decoded)
+			if v.decoded.StockBuckets > 1 {
+				c.buckets[v.sku] = true
+				c.addCandidateLocked(target{targetProduct, string(v.sku)}, candidate{})
+			}
 		}
 		if v.levelSum != nil && v.record() != nil {
 			at := model.Reader{Record: v.record()}
 			if available := at.Number(model.AttrAvailable); at.Err() == nil {
-				c.numbers.setStored(productStock(v.sku), available)
+				c.numbers.addStored(productStock(v.sku), available, true)
 			}
 			for _, level := range v.decodedLevels {
 				c.numbers.add(c.layout(), level)

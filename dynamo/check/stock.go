@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/derive"
@@ -17,6 +18,9 @@ type productVerifier struct {
 	recordWithEdges
 	// levels are the product's inventory levels. others are the records of other entities.
 	levels, others recordsWithEdges
+	// buckets are the records of the product's other stock buckets, by number. They are nil if the stock is
+	// not spread.
+	buckets []model.Record
 	// fromScan reports whether the records come from the scan instead of a later read.
 	fromScan bool
 	// recount counts the product's numbers again. It is nil if this is not needed. readings is the
@@ -92,7 +96,7 @@ func (v *productVerifier) read(ctx context.Context, c *check) error {
 		return err
 	}
 	// A mutation that changes one of the counted numbers also changes the product's record.
-	if model.EqualRecords(now.record, v.record()) {
+	if model.EqualRecords(now.record, v.record()) && slices.EqualFunc(now.buckets, v.buckets, model.EqualRecords) {
 		v.counted = &now
 	}
 	return nil
@@ -105,7 +109,12 @@ func (v *productVerifier) readCollection(ctx context.Context, c *check) error {
 	if b.Err != nil {
 		return b.Err
 	}
-	return c.client.readItemCollection(ctx, &model.ProductInventory.AccessPattern, partition, v.addRecord)
+	if err := c.client.readItemCollection(ctx, &model.ProductInventory.AccessPattern, partition, v.addRecord); err != nil {
+		return err
+	}
+	var err error
+	v.buckets, err = c.readBuckets(ctx, derive.TargetOf(&model.EntityProduct, string(v.sku)))
+	return err
 }
 
 // uncertainty returns a message if the result of verify may be wrong: an order cannot be read, or
@@ -136,6 +145,7 @@ func (v *productVerifier) verify(c *check) *diagnosis {
 	diag.trustedKey, diag.trusted = v.primaryKey, v.record()
 	v.others.verify(diag)
 	if v.record() == nil {
+		v.verifyBuckets(diag, &commerce.Product{}, nil, false)
 		for _, level := range v.levels.sorted() {
 			if level.record() != nil {
 				diag.addOrphan(kindOrphanInventoryLevel, level.record(), "the product does not exist")
@@ -164,11 +174,19 @@ func (v *productVerifier) verify(c *check) *diagnosis {
 	if v.levelSum != nil && (v.fromScan || v.counted != nil) {
 		want.TotalInventory = *v.levelSum
 	}
+	shares, storedOrders := v.storedShares(product)
 	if v.counted != nil && v.orders != nil {
-		want.OrderCount = v.orders
+		want.OrderCount = new(*v.orders - storedOrders)
 	}
 	if v.levelSum != nil && v.counted != nil && v.counted.numbers != nil {
-		want.Available = *v.levelSum + v.counted.numbers[productStock(v.sku)]
+		total, stored := *v.levelSum+v.counted.numbers[productStock(v.sku)], 0
+		for _, share := range shares {
+			stored += share
+		}
+		if total != stored || slices.Min(shares) < 0 && slices.Max(shares) > 0 {
+			shares = commerce.SpreadStock(total, len(shares))
+		}
+		want.Available = shares[0]
 	}
 	if want.Category == "" {
 		// A product written by other software may have no category. Such a product is in no list and
@@ -188,9 +206,10 @@ func (v *productVerifier) verify(c *check) *diagnosis {
 	diag.compare(&model.EntityProduct, v.record(), expected[0], kind)
 	// A repair of the stock also increments the stock revision, like every other change of the stock.
 	// The repair is written only if the stored revision has not changed, or is still missing.
-	if diag.hasKind(kindStockTotal) || diag.hasKind(kindStockAvailable) {
+	if len(diag.fixes) > 0 && diag.fixes[len(diag.fixes)-1].key == model.KeyOf(v.record()) && (diag.hasKind(kindStockTotal) || diag.hasKind(kindStockAvailable)) {
 		diag.fixes[len(diag.fixes)-1].set[model.AttrStockRevision] = model.Num(next)
 	}
+	v.verifyBuckets(diag, product, shares, v.counted != nil)
 	diag.source = v.primaryKey
 	v.verifyEdges(diag, expected)
 	return diag

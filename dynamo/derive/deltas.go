@@ -73,6 +73,12 @@ func (a Amount) Int() int {
 	return int(n)
 }
 
+// WithInt returns the change of the same number by n.
+func (a Amount) WithInt(n int) Amount {
+	a.Value = number(n)
+	return a
+}
+
 // Increases reports whether d increases any number.
 func (d Delta) Increases() bool {
 	return slices.ContainsFunc(d.Amounts, func(a Amount) bool { return a.Value.IsPos() })

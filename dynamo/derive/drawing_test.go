@@ -41,7 +41,7 @@ func drawing() string {
 		}
 		boxes = append(boxes, box{kind, bases, []string{line}})
 	}
-	kinds := map[model.EntityKind]string{model.Copy: "copies", model.Claim: "claims", model.Latest: "latest"}
+	kinds := map[model.EntityKind]string{model.Copy: "copies", model.Claim: "claims", model.Latest: "latest", model.Share: "shares"}
 	for _, e := range model.Entities() {
 		if e.Of != nil {
 			add(kinds[e.Kind], e.Name, e.Of)

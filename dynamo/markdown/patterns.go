@@ -19,6 +19,9 @@ func WrittenEntities(p model.WritePattern) string {
 			parts = append(parts, group.prefix+e.Name+group.suffix)
 		}
 	}
+	if p.Buckets {
+		parts = append(parts, "perhaps "+model.EntityStockBucket.Name)
+	}
 	return strings.Join(parts, ", ")
 }
 

@@ -61,7 +61,7 @@ func problemsOf(all []*Entity) (problems []string) {
 			add("a record without index keys is neither Sharded nor Optional, except a Sum with a constant PK")
 		}
 		if (e.Kind == Base || e.Kind == Sum) != (e.Of == nil) {
-			add("set Of for a Copy, Claim or Latest, and only for these kinds")
+			add("set Of for a Copy, Claim, Latest or Share, and only for these kinds")
 			continue
 		}
 		if e.Kind == Copy && (e.Of.Kind == Copy || e.codec != nil) {

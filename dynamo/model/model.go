@@ -134,6 +134,9 @@ const (
 	Sum
 	// Latest repeats the latest record of the entity Of.
 	Latest
+	// Share contains a part of the numbers in a record of the entity Of, so that more mutations can
+	// change them.
+	Share
 )
 
 // Entity is a kind of record, with the templates of its keys. If an entity has no templates for
@@ -153,7 +156,7 @@ type Entity struct {
 	// Optional reports whether some of the records have no index keys.
 	Optional bool
 	Kind     EntityKind
-	// Of is the entity that a Copy, Claim or Latest follows. For other kinds, it is nil.
+	// Of is the entity that a Copy, Claim, Latest or Share follows. For other kinds, it is nil.
 	Of *Entity
 	// Owner is set if the partition key contains the ID of the customer who owns the record. It is the
 	// permission that a caller needs to read the record.
@@ -219,6 +222,8 @@ var (
 		PK: "PRODUCT#{sku}", SK: "WITH_NAME", IndexPK: "PRODUCT_NAMES", IndexSK: "{foldedName}#{sku}", Sharded: true, Kind: Copy, Of: &EntityProduct, Omitted: stockAttributes}
 	EntityProductCategoryName = Entity{Name: "productCategoryName", Description: "product's name in its category (edge)",
 		PK: "PRODUCT#{sku}", SK: "WITH_CATEGORY", IndexPK: "CATEGORY_NAMES#{category}", IndexSK: "{foldedName}#{sku}", Kind: Copy, Of: &EntityProduct, Omitted: stockAttributes}
+	EntityStockBucket = Entity{Name: "stockBucket", Description: "one of the records over which a product's stock is spread",
+		PK: "STOCK#{sku}#{bucket}", SK: "#METADATA", Kind: Share, Of: &EntityProduct, AddedNumbers: []string{AttrAvailable}, codec: codecFor[commerce.StockBucket](stockBucketAttributes)}
 	EntityCategory = Entity{Name: "category", Description: "category with its product count",
 		PK: "CATEGORIES", SK: "CATEGORY#{category}", Kind: Sum, codec: codecFor[commerce.Category](categoryAttributes)}
 	EntityInventoryLevel = Entity{Name: "inventoryLevel", Description: "inventory level",
@@ -268,6 +273,9 @@ type WritePattern struct {
 	ReadsItems bool
 	// ReadsOnFailure are the entities that the mutation reads to find why a transaction failed.
 	ReadsOnFailure []Entity
+	// Buckets reports whether the mutation also reads and writes the stock buckets of products. The
+	// bounds assume that one of the products has several buckets.
+	Buckets bool
 }
 
 // The write patterns, one per mutation. If the mutation setOrderItem (write pattern WP9) makes an
@@ -279,7 +287,7 @@ var (
 		Writes: entities(EntityCustomer), OptionalWrites: entities(EntityEmailClaim, EntityEmailClaim), Reads: entities(EntityCustomer)}.withEdges(&EntityCustomer)
 	WriteAssignAccountRep = WritePattern{ID: "WP3", Mutation: "assignAccountRep",
 		Writes: entities(EntityCustomer), OptionalWrites: entities(EntityEmployee), Reads: entities(EntityCustomer, EntityEmployee)}.withEdges(&EntityCustomer)
-	WritePlaceOrder = WritePattern{ID: "WP4", Mutation: "placeOrder",
+	WritePlaceOrder = WritePattern{ID: "WP4", Mutation: "placeOrder", Buckets: true,
 		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityCustomer, EntityOrderCounts, EntitySpending), WritesPerLine: entities(EntityOrderItem, EntityProduct), OptionalWrites: entities(EntityIdempotency, EntityRepOrders), Reads: entities(EntityCustomer), ReadsPerLine: entities(EntityProduct)}.withEdges(&EntityProduct, AttrAvailable, AttrOrderCount).withEdges(&EntityCustomer, AttrOrderCount)
 	WriteConfirmOrder = WritePattern{ID: "WP5", Mutation: "confirmOrder",
 		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts), OptionalWrites: entities(EntityIdempotency), Reads: entities(EntityOrder)}
@@ -289,7 +297,7 @@ var (
 		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts), OptionalWrites: entities(EntityIdempotency), Reads: entities(EntityOrder)}
 	WriteCancelOrder = WritePattern{ID: "WP8", Mutation: "cancelOrder",
 		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts, EntitySpending), WritesPerLine: entities(EntityProduct), OptionalWrites: entities(EntityIdempotency), Reads: entities(EntityOrder), ReadsItems: true}.withEdges(&EntityProduct, AttrAvailable)
-	WriteSetOrderItem = WritePattern{ID: "WP9", Mutation: "setOrderItem",
+	WriteSetOrderItem = WritePattern{ID: "WP9", Mutation: "setOrderItem", Buckets: true,
 		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityProduct, EntitySpending), OptionalWritesPerLine: entities(EntityOrderItem), Reads: entities(EntityOrder, EntityProduct), ReadsItems: true}.withEdges(&EntityProduct, AttrAvailable, AttrOrderCount)
 	WriteRemoveOrderItem = WritePattern{ID: "WP10", Mutation: "removeOrderItem",
 		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityProduct, EntitySpending), OptionalWritesPerLine: entities(EntityOrderItem), Reads: entities(EntityOrder, EntityProduct), ReadsItems: true}.withEdges(&EntityProduct, AttrAvailable, AttrOrderCount)
@@ -297,13 +305,13 @@ var (
 		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), Reads: entities(EntityOrder)}
 	WriteCreateProduct = WritePattern{ID: "WP12", Mutation: "createProduct",
 		Writes: entities(EntityProduct, EntityCategory), OptionalWrites: entities(EntityIdempotency)}.withEdges(&EntityProduct)
-	WriteUpdateProduct = WritePattern{ID: "WP13", Mutation: "updateProduct",
+	WriteUpdateProduct = WritePattern{ID: "WP13", Mutation: "updateProduct", Buckets: true,
 		Writes: entities(EntityProduct), OptionalWrites: entities(EntityCategory, EntityCategory), Reads: entities(EntityProduct)}.withEdges(&EntityProduct)
 	WriteCreateWarehouse = WritePattern{ID: "WP14", Mutation: "createWarehouse",
 		Writes: entities(EntityWarehouse), OptionalWrites: entities(EntityIdempotency)}.withEdges(&EntityWarehouse)
-	WriteSetInventoryLevel = WritePattern{ID: "WP15", Mutation: "setInventoryLevel",
+	WriteSetInventoryLevel = WritePattern{ID: "WP15", Mutation: "setInventoryLevel", Buckets: true,
 		Writes: entities(EntityInventoryLevel), OptionalWrites: entities(EntityProduct, EntityWarehouse), Reads: entities(EntityInventoryLevel, EntityProduct, EntityWarehouse)}.withEdges(&EntityInventoryLevel).withEdges(&EntityProduct, AttrTotalInventory, AttrAvailable)
-	WriteAdjustInventory = WritePattern{ID: "WP16", Mutation: "adjustInventory",
+	WriteAdjustInventory = WritePattern{ID: "WP16", Mutation: "adjustInventory", Buckets: true,
 		Writes: entities(EntityInventoryLevel, EntityProduct), OptionalWrites: entities(EntityWarehouse, EntityIdempotency), Reads: entities(EntityInventoryLevel, EntityProduct, EntityWarehouse)}.withEdges(&EntityInventoryLevel).withEdges(&EntityProduct, AttrTotalInventory, AttrAvailable)
 	WriteHireEmployee = WritePattern{ID: "WP17", Mutation: "hireEmployee",
 		Writes: entities(EntityEmployee, EntityRepOrders), OptionalWrites: entities(EntityWarehouse, EntityIdempotency)}.withEdges(&EntityEmployee)

@@ -135,6 +135,12 @@ func (p *ListPattern[V]) embeddedInParent(most int) *ListPattern[V] {
 	return p.withMaxLength(most)
 }
 
+// withMaxLength declares that a field reads up to this number of records.
+func (p *LookupPattern[K, V]) withMaxLength(most int) *LookupPattern[K, V] {
+	p.MaxLength = most
+	return p
+}
+
 func (p *LookupPattern[K, V]) embeddedInParent() *LookupPattern[K, V] {
 	p.EmbeddedInParent, p.MaxLength = true, 1
 	return p
@@ -190,4 +196,5 @@ var (
 	Categories           = collectionPattern(39, "all categories with product counts", EntityCategory, Ascending, withoutCodec(DecodeCategory))
 	EmployeeOrderCount   = collectionPattern(40, "an account rep's order count", EntityRepOrders, Ascending, withoutCodec(DecodeRepOrderCount)).withMaxLength(RepOrderCountParts)
 	CustomersByEmail     = indexPattern(41, "customers by e-mail prefix", EntityCustomerEmail, Ascending, (*Codec).DecodeCustomer)
+	StockBuckets         = lookupPattern(42, "the further records with the stock of a product", EntityStockBucket, KeysOfStockBucket, withoutCodec(DecodeStockBucket)).withMaxLength(commerce.MaxStockBuckets - 1)
 )

@@ -3,7 +3,7 @@
 package model
 
 // LastPattern is the highest number of an access pattern.
-const LastPattern = 41
+const LastPattern = 42
 
 // AccessPatterns returns every access pattern, by number.
 func AccessPatterns() []AccessPattern {
@@ -49,6 +49,7 @@ func AccessPatterns() []AccessPattern {
 		Categories.AccessPattern,
 		EmployeeOrderCount.AccessPattern,
 		CustomersByEmail.AccessPattern,
+		StockBuckets.AccessPattern,
 	}
 }
 
@@ -93,6 +94,7 @@ func Entities() []*Entity {
 		&EntityProduct,
 		&EntityProductName,
 		&EntityProductCategoryName,
+		&EntityStockBucket,
 		&EntityCategory,
 		&EntityInventoryLevel,
 		&EntityWarehouse,

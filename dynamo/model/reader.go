@@ -45,6 +45,10 @@ const (
 	// AttrStockRevision is a number in a product's record. Every change to the product's stock
 	// increments this number. A record without this attribute has the stock revision 0.
 	AttrStockRevision = "stock" + revisionSuffix
+	// AttrStockBuckets is the number of records that store a product's stock. If a product's record
+	// lacks it, the number is 1. AttrProductVersion is the product's version in the other records.
+	AttrStockBuckets   = "stockBuckets"
+	AttrProductVersion = "productVersion"
 	// AttrCategory is the category in a product's record, and the name in a category's record.
 	AttrCategory = "category"
 	// AttrCustomerID and AttrEmployeeID contain the ID of the customer or employee to whom a record

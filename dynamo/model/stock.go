@@ -1,6 +1,13 @@
 package model
 
-import "github.com/ordergraph/ordergraph/commerce"
+import (
+	"strconv"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+// StockBucketStock is the derivation that a table must have before a product can have several buckets.
+const StockBucketStock = "stockBucket." + AttrAvailable
 
 func productAttributes(a *attributeVisitor, p *commerce.Product) {
 	idAttribute(a, "sku", &p.SKU, commerce.MaxIDLength)
@@ -18,6 +25,7 @@ func productAttributes(a *attributeVisitor, p *commerce.Product) {
 		p.Available = -p.Available // a negative number takes one more byte
 	}
 	a.optionalCounter(AttrOrderCount, &p.OrderCount, nil)
+	a.stockBuckets(&p.StockBuckets)
 	a.version(&p.Version)
 	// Edges omit the stock numbers, so a product decoded from an edge is partial. A product's own
 	// record is never partial, even if other software omitted these numbers.
@@ -34,6 +42,57 @@ func (codec *Codec) DecodeProduct(r Reader) (*commerce.Product, error) {
 	a, p := attributeVisitor{Reader: r, currency: codec.Currency}, &commerce.Product{}
 	productAttributes(&a, p)
 	return p, a.Err()
+}
+
+// stockBuckets declares the number of records that store a product's stock. If it is 1, the product's
+// record omits the attribute.
+func (a *attributeVisitor) stockBuckets(v *int) {
+	switch a.mode {
+	case modeReading:
+		*v = min(max(1, a.Number(AttrStockBuckets)), commerce.MaxStockBuckets)
+	case modeWriting:
+		if *v > 1 {
+			a.encoded[AttrStockBuckets] = Num(*v)
+		}
+	case modeMaximizing:
+		*v = commerce.MaxStockBuckets
+	case modeDescribing:
+		a.describe(AttrStockBuckets, "N", 0, presenceOptional)
+	}
+}
+
+func stockBucketAttributes(a *attributeVisitor, s *commerce.StockBucket) {
+	textAttribute(a, "sku", &s.SKU, commerce.MaxIDLength)
+	textAttribute(a, "bucket", &s.Number, len("15"))
+	a.number(AttrAvailable, &s.Available)
+	a.number(AttrOrderCount, &s.OrderCount)
+	a.number(AttrProductVersion, &s.ProductVersion)
+}
+
+// StockBucketRecord encodes one of the records over which the stock of a product is spread.
+func StockBucketRecord(b *KeyBuilder, s commerce.StockBucket) Record {
+	return b.record(&EntityStockBucket, encode(stockBucketAttributes, s))
+}
+
+// StockBucketKey identifies one of the records over which the stock of a product is spread. Number is
+// from 1.
+type StockBucketKey struct {
+	SKU    commerce.SKU
+	Number int
+}
+
+// KeysOfStockBucket returns the primary key of a record.
+func KeysOfStockBucket(b *KeyBuilder, k StockBucketKey) Keys {
+	return b.IdentifyingKey(&EntityStockBucket, string(k.SKU), strconv.Itoa(k.Number))
+}
+
+// DecodeStockBucket decodes one of the records over which the stock of a product is spread.
+//
+// Errors: ErrCorrupt.
+func DecodeStockBucket(r Reader) (*commerce.StockBucket, error) {
+	a, s := attributeVisitor{Reader: r}, &commerce.StockBucket{}
+	stockBucketAttributes(&a, s)
+	return s, a.Err()
 }
 
 // CategoryRecord returns the record of a category, which contains the product count.

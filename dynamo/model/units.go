@@ -78,9 +78,14 @@ func MaxTransactWriteUnits(bytes int, indexed bool) float64 {
 	return 2 * writeUnits(bytes)
 }
 
-// CounterUpdateUnits returns the write units that a transaction consumes to change a counter of an
-// indexed record. If r is nil, the record's size is assumed to be 1 KB.
-func CounterUpdateUnits(r Record) float64 { return 3 * writeUnits(SizeOf(r)) }
+// CounterUpdateUnits returns the write units that a transaction consumes to change a counter in a
+// record of the entity e. If r is nil, the record's size is assumed to be 1 KB.
+func CounterUpdateUnits(e *Entity, r Record) float64 {
+	if e.IndexPK == "" {
+		return 2 * writeUnits(SizeOf(r))
+	}
+	return 3 * writeUnits(SizeOf(r))
+}
 
 // ConditionCheckUnits returns the write units that a transaction consumes to check a condition on a
 // record. If r is nil, the size of the record is assumed to be 1 KB.

@@ -172,6 +172,16 @@ func (e *Expression) incrementFromZero(attribute string, delta types.AttributeVa
 	return fmt.Sprintf("%s = if_not_exists(%s, %s) + %s", name, name, e.ValuePlaceholder(model.Num(0)), e.ValuePlaceholder(delta))
 }
 
+// Add returns the end of an update expression, which adds the values in deltas to number attributes. A
+// missing number counts as 0.
+func (e *Expression) Add(deltas map[string]int) string {
+	var adds []string
+	for _, a := range slices.Sorted(maps.Keys(deltas)) {
+		adds = append(adds, e.namePlaceholder(a)+" "+e.ValuePlaceholder(model.Num(deltas[a])))
+	}
+	return " ADD " + strings.Join(adds, ", ")
+}
+
 // SortedAttributeNames returns the names of a record's attributes in sorted order. Writes with the
 // same attributes therefore have the same expression.
 func SortedAttributeNames(r model.Record) []string { return slices.Sorted(maps.Keys(r)) }

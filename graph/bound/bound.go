@@ -177,8 +177,15 @@ func (b *calculator) addFields(c *cost, set *operation.SelectionSet, from record
 			b.addBatch(c, set.Type, f, alternatives, size)
 			continue
 		}
-		if own := b.lookupPattern(set.Type, alternatives[0]); len(f.Selections) == 0 && slices.Equal(alternatives[0], []int{own}) && (!from.fromEdge || shared[own]) {
-			continue // the record contains the field, or one lookup adds all fields that an edge lacks
+		if own := b.lookupPattern(set.Type, alternatives[0]); len(f.Selections) == 0 && own != noPattern && !slices.ContainsFunc(alternatives[0], func(p int) bool { return b.patterns[p].Direction != "" }) {
+			// The record contains the field, or one lookup adds all fields that an edge lacks. Fields that
+			// are spread over several records share the lookup of the other records.
+			alternatives[0] = slices.DeleteFunc(slices.Clone(alternatives[0]), func(p int) bool {
+				return p == own && !from.fromEdge || shared[p]
+			})
+			if len(alternatives[0]) == 0 {
+				continue
+			}
 		}
 		b.addField(c, set.Type, f, alternatives, set.Fields, from, shared)
 	}
@@ -297,11 +304,11 @@ func (b *calculator) patternCost(typ *ast.Definition, f *operation.Field, patter
 	var bound dynamo.ReadCostBound
 	switch {
 	case p.Direction == "": // a lookup by key
-		d := requestLoad{perRecord: 1, perGroup: dynamo.MaxBatchGetKeys - 1, readUnits: b.bounds.MaxLookupUnits(p, b.consistent)}
+		d := requestLoad{perRecord: float64(max(1, p.MaxLength)), perGroup: dynamo.MaxBatchGetKeys - 1, readUnits: b.bounds.MaxLookupUnits(p, b.consistent)}
 		if onlyPattern && shared[pattern] {
 			d.perGroup = 0
 		}
-		shared[pattern] = shared[pattern] || onlyPattern
+		shared[pattern] = shared[pattern] || onlyPattern || p.MaxLength > 1
 		return d, 1
 	case operation.ReturnsPage(f.Field):
 		bound = b.bounds.ListBound(p, dynamo.PageRequest{Limit: f.PageSize(nil), DetectMore: f.PageInfo.HasNextPage || f.PageInfo.HasPreviousPage}, b.mergedStatuses(p, f), b.consistent)

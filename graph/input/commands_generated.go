@@ -63,6 +63,7 @@ func (in UpdateProductInput) Command(c *Validator) commerce.ProductChange {
 		Name:            parseChange(c, parseName, in.Name, "name"),
 		Category:        parseChange(c, parseCategory, in.Category, "category"),
 		UnitPrice:       parseProductChangeUnitPrice(c, in.UnitPrice),
+		StockBuckets:    parseChange(c, parseStockBuckets, in.StockBuckets, "stockBuckets"),
 		ExpectedVersion: parseExpectedVersion(c, in.ExpectedVersion),
 	}
 }

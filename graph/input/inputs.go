@@ -134,6 +134,8 @@ func parseQuantity(n int32) (int, error) { return commerce.ParseQuantity(int(n))
 
 func parseInventoryLevelQuantity(n int32) (int, error) { return commerce.ParseInventoryLevel(int(n)) }
 
+func parseStockBuckets(n int32) (int, error) { return commerce.ParseStockBuckets(int(n)) }
+
 func parseDelta(n int32) (int, error) { return commerce.ParseInventoryDelta(int(n)) }
 
 func parsePhoneNumbers(c *Validator, numbers []string) []string {

@@ -387,6 +387,9 @@ type UpdateProductInput struct {
 	// The new price of one unit. If `currencyCode` is omitted, the price is in the product's current
 	// currency.
 	UnitPrice *MoneyInput `json:"unitPrice,omitempty"`
+	// The new number of records over which the product's stock is spread, from 1 to 16. Before a sale
+	// with more than 100 orders of the product per second, choose 16. After the sale, choose 1.
+	StockBuckets *int32 `json:"stockBuckets,omitempty"`
 	// The `version` that the product had when the client read it. If the version has changed since then,
 	// the mutation changes nothing, and returns the user error `VersionConflict` and the current
 	// product. If this field is omitted, the server does not check the version.

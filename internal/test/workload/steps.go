@@ -165,6 +165,7 @@ func (s StepGenerator) Next(field, name string) Step {
 		maybe("name", func() any { return fmt.Sprintf("Renamed %d", s.IntN(3)) })
 		maybe("category", func() any { return s.oneOf("Things", "Others") })
 		maybe("unitPrice", func() any { return s.price() })
+		maybe("stockBuckets", func() any { return 1 + s.IntN(4) })
 	case "createWarehouse":
 		keyed = true
 		maybe("id", func() any { return s.newID("w") })
