@@ -103,7 +103,7 @@ type (
 	}
 	// EmailTaken reports that another customer already has the requested email address.
 	EmailTaken struct{ ErrorDetails }
-	// AlreadyExists reports that a record with the requested ID already exists.
+	// AlreadyExists reports that a record with the requested ID or unique value already exists.
 	AlreadyExists struct{ ErrorDetails }
 	// IdempotencyKeyReused reports that the caller has already used the idempotency key for a
 	// different request.
@@ -185,6 +185,12 @@ func NewEmailTaken() EmailTaken {
 // record, such as "customer".
 func NewAlreadyExists[ID ~string](kind string, id ID, path ...string) AlreadyExists {
 	return AlreadyExists{newErrorDetails(CodeAlreadyExists, path, "The %s %s already exists: use a different ID.", kind, id)}
+}
+
+// NewValueTaken returns the user error for a value that another record already has, although each record
+// must have its own. kind is the kind of record, such as "order".
+func NewValueTaken(kind, field, value string) AlreadyExists {
+	return AlreadyExists{newErrorDetails(CodeAlreadyExists, FieldPath(field), "Another %s has the %s %s: use a different value.", kind, field, value)}
 }
 
 // NewIdempotencyKeyReused returns the user error for an idempotency key that was used for a

@@ -63,7 +63,7 @@ func (s *Store) PlanDerivation(ctx context.Context, d model.Derivation, opts Der
 		return DerivationCost{}, err
 	}
 	found, err := s.CheckRecords(ctx, opts.check(d))
-	verification := found.ScanUnits + model.ReadUnits(found.AddedBytes)
+	verification := found.ScanUnits + found.AddedUnits
 	return DerivationCost{found.UnrepairedCount(), found.ReadUnits + verification, found.WriteUnits}, err
 }
 
@@ -89,7 +89,7 @@ func (s *Store) ApplyDerivation(ctx context.Context, d model.Derivation, opts De
 		if opts.OnStatus != nil {
 			opts.OnStatus(status)
 		}
-		next := model.DerivationStatus{Segments: status.Segments}
+		next, duplicates := model.DerivationStatus{Segments: status.Segments}, 0
 		switch status.State {
 		case model.Readable:
 			return cost, nil
@@ -116,6 +116,7 @@ func (s *Store) ApplyDerivation(ctx context.Context, d model.Derivation, opts De
 				return cost, err
 			}
 			next.State, next.Done = model.Backfilled, status.Segments
+			duplicates = found.Found[check.KindValueShared]
 		case model.Backfilled:
 			found, err := s.CheckRecords(ctx, opts.check(d))
 			cost.ReadUnits += found.ReadUnits
@@ -126,6 +127,8 @@ func (s *Store) ApplyDerivation(ctx context.Context, d model.Derivation, opts De
 				continue // records keep changing
 			case found.Unverified > 0:
 				return cost, fmt.Errorf("records that could not be verified: %d; run `ordergraph check` to find the reasons, then run `ordergraph table apply %s` again", found.Unverified, d.Name)
+			case found.Found[check.KindValueShared] > 0:
+				return cost, duplicatesError(d, found.Found[check.KindValueShared])
 			case found.UnrepairedCount() > found.ByHand:
 				next.State = model.Written // records have changed meanwhile, so correct them again
 			default:
@@ -135,8 +138,17 @@ func (s *Store) ApplyDerivation(ctx context.Context, d model.Derivation, opts De
 		if err := s.setDerivation(ctx, d, status.State, next); err != nil {
 			return cost, err
 		}
+		if duplicates > 0 {
+			return cost, duplicatesError(d, duplicates)
+		}
 	}
 	return cost, fmt.Errorf("%s differed from the other records after each of several backfills: run `ordergraph check`, then `ordergraph table apply %[1]s` again", d.Name)
+}
+
+// duplicatesError returns the error for a claim that cannot become readable, because records have a value
+// that is reserved for another record.
+func duplicatesError(d model.Derivation, n int) error {
+	return fmt.Errorf("records with a value that another record also has: %d; change these values, then run `ordergraph table apply %s` again", n, d.Name)
 }
 
 // maxDerivationPasses limits how often ApplyDerivation and DropDerivation read the table or change the

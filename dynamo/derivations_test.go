@@ -43,11 +43,26 @@ func applied(clock *movingClock, state model.DerivationState) dynamo.DerivationO
 // A list is dropped from a table, which leaves nothing of it, and added again. It costs what the plan
 // says.
 func TestDropAndApplyLists(t *testing.T) {
+	dataset, _ := storetest.SampleDataset(t)
+	for i := range dataset.Orders {
+		dataset.Orders[i].TrackingNumber = []string{"", fmt.Sprint("T", i)}[i%2]
+	}
+	for i := range dataset.Products {
+		dataset.Products[i].Name += " " + string(dataset.Products[i].SKU)
+	}
+	heads := map[commerce.WarehouseID]bool{}
+	for i := range dataset.Employees {
+		if e := &dataset.Employees[i]; heads[e.WarehouseID] {
+			e.WarehouseID = ""
+		} else {
+			heads[e.WarehouseID] = true
+		}
+	}
+	declareClaims(t)
 	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		clock := newMovingClock(start)
 		name := storetest.TableName()
 		s := storetest.NewTable(t, storetest.WithoutResponseDate(db), dynamo.Options{Table: name, Clock: clock.Now, Shards: 2})
-		dataset, _ := storetest.SampleDataset(t)
 		storetest.LoadDataset(t, s, dataset)
 		whole := storetest.Export(t, s, 1)
 		for _, d := range model.Derivations() {
@@ -56,7 +71,7 @@ func TestDropAndApplyLists(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, line := range storetest.Export(t, s, 1) {
-					if d.IsEdge() && strings.Contains(line, `"entity":{"S":"`+d.Name+`"}`) {
+					if d.IsRecord() && strings.Contains(line, `"entity":{"S":"`+d.Name+`"}`) {
 						t.Errorf("after the drop, the table contains %s", line)
 					}
 				}
@@ -68,6 +83,9 @@ func TestDropAndApplyLists(t *testing.T) {
 				cost, err := s.ApplyDerivation(t.Context(), d, applied(clock, model.Written))
 				if err != nil {
 					t.Fatal(err)
+				}
+				if d.Entity.Kind == model.Claim && !storetest.IsEmbedded(t) {
+					plan.ReadUnits += float64(plan.Records) / 2 // DynamoDB Local charges nothing for reading a missing claim
 				}
 				if cost.Records != plan.Records || math.Abs(plan.WriteUnits/cost.WriteUnits-1) > 0.05 || math.Abs(plan.ReadUnits/cost.ReadUnits-1) > 0.05 {
 					t.Errorf("the cost is %+v, planned were %+v", cost, plan)

@@ -20,8 +20,12 @@ type LookupResult[V any] struct {
 // ReadRecords reads records by ID, with one request per 100 IDs. It returns one result per ID, in
 // the order of the IDs.
 //
-// Errors: table.ErrUnavailable, table.ErrNoTable and table.ErrAccessDenied.
+// Errors: model.DerivationUnavailable, table.ErrUnavailable, table.ErrNoTable and
+// table.ErrAccessDenied.
 func ReadRecords[K comparable, V any](ctx context.Context, s *Store, p *model.LookupPattern[K, V], ids []K) ([]LookupResult[V], error) {
+	if err := s.checkClaimReadable(&p.AccessPattern); err != nil {
+		return nil, err
+	}
 	results := make([]LookupResult[V], len(ids))
 	keys := make([]model.Keys, 0, len(ids))
 	indexes := make([]int, 0, len(ids))
@@ -60,6 +64,9 @@ func ReadRecords[K comparable, V any](ctx context.Context, s *Store, p *model.Lo
 // model.ErrCorrupt and the errors of ReadRecords.
 func ReadRecord[K comparable, V any](ctx context.Context, s *Store, p *model.LookupPattern[K, V], id K) (V, error) {
 	var missing V
+	if err := s.checkClaimReadable(&p.AccessPattern); err != nil {
+		return missing, err
+	}
 	b := s.table.KeyBuilder()
 	k := p.Key(b, id)
 	if b.Err != nil {
@@ -109,6 +116,14 @@ func (s *Store) SumStockBuckets(ctx context.Context, products []StockBucketsOf) 
 		found = found[p.Buckets-1:]
 	}
 	return sums, nil
+}
+
+// checkClaimReadable returns a model.DerivationUnavailable if p reads claims that are not readable.
+func (s *Store) checkClaimReadable(p *model.AccessPattern) error {
+	if p.Claim == "" {
+		return nil
+	}
+	return s.table.Layout.Derivations().CheckReadable(p.Claim)
 }
 
 // CustomerExists reports whether the table contains a customer's record, and no record which states

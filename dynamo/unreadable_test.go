@@ -325,7 +325,7 @@ func TestReadableAttributesAreChecked(t *testing.T) {
 				r.Set("CUSTOMER#c1", order, storetest.Item{"version": storetest.Str("new"), "updatedAt": storetest.Str("new")})
 				r.Delete(order, "EVENT#"+storetest.ULIDAt(start, 1))
 			}},
-		{name: "customer", found: "edge-missing 1, email-claim 1, order-count 1, unreadable 1", value: storetest.Str("2, 3"),
+		{name: "customer", found: "claim-missing 1, edge-missing 1, order-count 1, unreadable 1", value: storetest.Str("2, 3"),
 			keeps: map[string]string{"CUSTOMER#c1 " + own: "phoneNumbers"}, lacks: map[string]string{"CUSTOMER#c1 REP": "phoneNumbers"},
 			damage: func(r storetest.RawTable) {
 				r.Set("CUSTOMER#c1", own, storetest.Item{"phoneNumbers": storetest.Str("2, 3"), "orderCount": storetest.Num("9")})

@@ -81,6 +81,8 @@ type change struct {
 	// assumesStock is true if the attempt assumes that a product's stock is sufficient, but did not read
 	// it.
 	assumesStock bool
+	// taken contains the user errors for values that claims reserve for other records.
+	taken commerce.UserErrors
 }
 
 // errStale means that another transaction has changed a record since the change read it.
@@ -113,7 +115,7 @@ func mutate[C, V any](ctx context.Context, t *table.Table, p *model.WritePattern
 		if err := t.CheckLayout(ctx); err != nil {
 			return zero, err
 		}
-		c.KeyBuilder, c.writes, c.required, c.attempt = *t.KeyBuilder(), nil, map[model.Keys]table.Condition{}, attempt
+		c.KeyBuilder, c.writes, c.required, c.taken, c.attempt = *t.KeyBuilder(), nil, map[model.Keys]table.Condition{}, nil, attempt
 		c.spread, c.increments, c.assumesStock = map[model.Keys][]stockShare{}, map[model.Keys]counterAdjustment{}, false
 		if attempt > 1 {
 			if err := c.rereadKnown(ctx); err != nil {
@@ -121,6 +123,9 @@ func mutate[C, V any](ctx context.Context, t *table.Table, p *model.WritePattern
 			}
 		}
 		result, err := plan(ctx, c)
+		if err == nil && len(c.taken) > 0 {
+			err = c.taken
+		}
 		if err == nil && c.Err != nil {
 			// c.Err means that a value is not valid in a key. The value comes from a record in the table,
 			// because the client's values have already been validated.
@@ -280,25 +285,32 @@ func (c *change) addWrite(k model.Keys, units float64, action types.TransactWrit
 // create writes a new record. If the record already exists, the transaction fails.
 func (c *change) create(r model.Record) { c.put(r, table.RecordNotExists) }
 
-// createAll creates records. If one of them already exists, the transaction fails. Exception: an
-// existing edge belongs to a lost record, so createAll overwrites it.
-func (c *change) createAll(records []model.Record) {
-	for _, r := range records {
-		if e := model.EntityOf(model.KeyOf(r)); e != nil && e.IsEdge() {
+// createWithCopies creates the record of a value, its claims and its copies. If one of them already
+// exists, the transaction fails. Exception: an existing edge belongs to a lost record, so
+// createWithCopies overwrites it.
+func (c *change) createWithCopies(v any) {
+	records := model.EncodeWithEdges(&c.KeyBuilder, v)
+	c.create(records[0])
+	for claim, k := range claimsIn(records) {
+		c.create(claim)
+		if c.exists(k) {
+			c.refuseValue(k)
+		}
+	}
+	for _, r := range records[1:] {
+		switch e := model.EntityOf(model.KeyOf(r)); {
+		case e != nil && e.IsEdge():
 			c.writeCopy(nil, r, nil)
-		} else {
+		case e == nil || e.Kind != model.Claim:
 			c.create(r)
 		}
 	}
 }
 
-// createWithCopies creates the record of a value and its copies.
-func (c *change) createWithCopies(v any) { c.createAll(model.EncodeWithEdges(&c.KeyBuilder, v)) }
-
 // exists reports whether c.known contains the record with the given key.
 func (c *change) exists(k model.Keys) bool { return c.known[k] != nil }
 
-// updateWithEdges updates the record of a value and its edges. current is the record in the table.
+// updateWithEdges updates the record of a value, its edges and its claims. current is the record in the table.
 // b builds the new keys. The attributes with the names in the parameter unchanged must not change
 // before the commit. In the first attempts, this also applies to derived numbers in the record, so
 // the mutation returns their values at the commit.
@@ -311,6 +323,7 @@ func (c *change) updateWithEdges(b *model.KeyBuilder, current model.Record, befo
 	oldRecords, newRecords := model.EncodeWithEdges(c.oldKeyBuilder(), before), model.EncodeWithEdges(b, after)
 	c.update(oldRecords[0], newRecords[0], table.AttributesUnchanged(current, unchanged...))
 	c.updateEdges(current, oldRecords, newRecords)
+	c.moveClaims(oldRecords, newRecords)
 }
 
 // updateEdges writes the edges of a changed record. current is the record in the table. oldRecords
@@ -318,11 +331,12 @@ func (c *change) updateWithEdges(b *model.KeyBuilder, current model.Record, befo
 func (c *change) updateEdges(current model.Record, oldRecords, newRecords []model.Record) {
 	kept := c.unchangedAttributes(current, oldRecords[0], newRecords[0])
 	for _, edge := range newRecords[1:] {
-		k := model.KeyOf(edge)
-		c.writeCopy(findByKey(oldRecords, k), edge.Merge(model.EntityOf(k).CopiedAttributes(kept)), nil)
+		if k := model.KeyOf(edge); !isClaim(k) {
+			c.writeCopy(findByKey(oldRecords, k), edge.Merge(model.EntityOf(k).CopiedAttributes(kept)), nil)
+		}
 	}
 	for _, edge := range oldRecords[1:] {
-		if findByKey(newRecords, model.KeyOf(edge)) == nil {
+		if k := model.KeyOf(edge); !isClaim(k) && findByKey(newRecords, k) == nil {
 			c.remove(edge, nil)
 		}
 	}

@@ -30,14 +30,11 @@ func (m Mutations) CreateCustomer(ctx context.Context, caller Caller, cmd commer
 		customer.ID, customer.OrderCount, customer.SpendingComplete, customer.CreatedAt, customer.Version = id, new(int), true, m.table.Now(), 1
 		customer.UpdatedAt = customer.CreatedAt
 		var refusals commerce.UserErrors
-		records := model.CustomerRecords(&c.KeyBuilder, customer)
-		c.createAll(records)
-		if c.exists(model.KeyOf(records[0])) {
+		c.createWithCopies(&customer)
+		if c.exists(model.CustomerByID.Key(&c.KeyBuilder, id)) {
 			refusals = append(refusals, commerce.NewAlreadyExists("customer", id, "id"))
 		}
-		if c.exists(model.KeyOf(records[1])) {
-			refusals = append(refusals, commerce.NewEmailTaken())
-		}
+		refusals = append(refusals, c.taken...)
 		if cmd.ID != "" { // a deleted customer's orders remain, so its ID cannot be used again
 			deletion := model.DeletedCustomerKey(id)
 			if c.exists(deletion) {
@@ -97,41 +94,10 @@ func (m Mutations) UpdateCustomer(ctx context.Context, caller Caller, cmd commer
 			return before, nil
 		}
 		if cmd.Email != nil {
-			err = c.moveEmailClaim(before.Email, after)
+			c.restoreClaims(before, &after)
 		}
-		return &after, err
+		return &after, nil
 	})
-}
-
-// moveEmailClaim writes the record that reserves the customer's new email address. It deletes the
-// record that reserves the old address, which is the parameter before.
-//
-// Errors: commerce.EmailTaken.
-func (c *change) moveEmailClaim(before string, after commerce.Customer) error {
-	// If other software wrote an invalid email address, there is no claim for it.
-	oldEmail, _ := commerce.EmailKey(before)
-	newEmail, err := commerce.EmailKey(after.Email)
-	if err != nil {
-		return err
-	}
-	owner := model.Str(string(after.ID))
-	missingOrOwn := table.AnyOf(table.RecordNotExists, table.CompareAttribute(model.AttrCustomerID, "=", owner))
-	othersClaim := func(claim model.Record) bool {
-		r, exists := c.knownRecord(model.KeyOf(claim))
-		return exists && !model.EqualValues(r[model.AttrCustomerID], owner)
-	}
-	claim := model.EmailClaimRecord(&c.KeyBuilder, newEmail, after.ID)
-	if othersClaim(claim) {
-		return commerce.NewEmailTaken()
-	}
-	c.upsert(claim, missingOrOwn)
-	if oldEmail == "" || oldEmail == newEmail {
-		return nil
-	}
-	if oldClaim := model.EmailClaimRecord(&c.KeyBuilder, oldEmail, after.ID); !othersClaim(oldClaim) {
-		c.remove(oldClaim, missingOrOwn)
-	}
-	return nil
 }
 
 // AssignAccountRep sets or removes a customer's account rep. The account rep is the employee who is

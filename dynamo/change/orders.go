@@ -72,9 +72,7 @@ func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.O
 			return nil, err
 		}
 
-		for _, r := range model.EncodeWithEdges(&c.KeyBuilder, &order) {
-			c.create(r)
-		}
+		c.createWithCopies(&order)
 		if err := c.addEvent(order, commerce.Event{Type: commerce.EventPlaced, To: commerce.Pending}, at, customer.OrderCount != nil && *customer.OrderCount == 0, deltas); err != nil {
 			return nil, err
 		}
@@ -182,6 +180,7 @@ func (c *change) updateOrder(ctx context.Context, current model.Record, before, 
 		optional = append(optional, model.AttrIndexPK, model.AttrIndexSK)
 	}
 	c.writeCopy(oldRecords[1], copyAfter, when, optional...)
+	c.moveClaims(oldRecords, newRecords)
 	return c.addEvent(*after, e, after.UpdatedAt, false, deltas)
 }
 

@@ -46,8 +46,8 @@ type Options struct {
 	// Derivation restricts the check to one derivation, which may still be incomplete. A repair then
 	// adds it where it is missing, in one pass. It is nil if the check includes all that is readable.
 	Derivation *model.Derivation
-	// SegmentsDone is the number of segments that an earlier check of an edge has completed. A check of
-	// an edge reads one segment after another, and calls OnSegment with the number of completed segments.
+	// SegmentsDone is the number of segments that an earlier check of an edge or claim has completed. Such a
+	// check reads one segment after another, and calls OnSegment with the number of completed segments.
 	SegmentsDone int
 	OnSegment    func(done int) error
 	// UnitsPerSecond limits the read and write units that the check consumes in a second. 0 means no
@@ -129,10 +129,9 @@ type Summary struct {
 	// WriteUnits is the number of write units that the repairs consumed. A check of one derivation
 	// without Repair computes how many they would consume.
 	WriteUnits float64
-	// ScanUnits is the part of ReadUnits that a check without candidates would consume. AddedBytes is
-	// the size of the records that a check of one derivation without Repair would add.
-	ScanUnits  float64
-	AddedBytes int
+	// ScanUnits is the part of ReadUnits that a check without candidates would consume. AddedUnits are the
+	// read units that such a check would also consume, because of the records that a repair adds.
+	ScanUnits, AddedUnits float64
 }
 
 // UnrepairedCount returns the number of inconsistencies that have not been repaired.
@@ -151,7 +150,8 @@ type targetKind int
 const (
 	targetOrder targetKind = iota
 	targetCustomer
-	targetEmailClaim
+	targetClaimed
+	targetClaim
 	targetEmployee
 	targetProduct
 	targetCategory
@@ -359,7 +359,7 @@ func newCheck(t *table.Table, client *client, opts Options, reports *recentSet) 
 func (c *check) layout() model.Layout { return c.table.Layout.Get() }
 
 func (c *check) run(ctx context.Context) error {
-	if c.opts.Derivation.IsEdge() {
+	if c.opts.Derivation.IsRecord() {
 		return c.runSegments(ctx)
 	}
 	err := table.Parallel(ctx, c.opts.Segments, c.opts.Segments, func(ctx context.Context, i int) error {
@@ -398,16 +398,18 @@ func (c *check) run(ctx context.Context) error {
 	return nil
 }
 
-// runSegments checks an edge, one segment of the table after another.
+// runSegments checks an edge or claim, one segment of the table after another.
 func (c *check) runSegments(ctx context.Context) error {
-	c.scanDone = true // the records of an edge are in the item collection of its record
+	c.scanDone = true // no record has to be restored first
 	for i := c.opts.SegmentsDone; i < c.opts.Segments; i++ {
 		g := &segmentScan{check: c}
 		err := c.client.scan(ctx, i, c.opts.Segments, func(page []map[string]types.AttributeValue, last bool) error {
 			return g.addPage(ctx, page, last)
 		})
-		if err == nil {
-			err = c.verifyCandidates(ctx, targetEdge)
+		for _, kind := range []targetKind{targetEdge, targetClaimed, targetClaim} {
+			if err == nil {
+				err = c.verifyCandidates(ctx, kind)
+			}
 		}
 		if err == nil && c.opts.OnSegment != nil {
 			err = c.opts.OnSegment(i + 1)
@@ -550,8 +552,10 @@ func (c *check) newVerifier(k target, s candidate, r *recount) verifier {
 		v := newCustomerVerifier(c.table, k.id)
 		v.referenced, v.claimedAddress, v.newerCopies, v.newerEvents = s.referenced, s.claimedAddress, s.newerCopies, s.newerEvents
 		return v
-	case targetEmailClaim:
-		return &emailClaimVerifier{email: k.id}
+	case targetClaim:
+		return newClaimVerifier(k.claim())
+	case targetClaimed:
+		return newClaimedVerifier(k.claim())
 	case targetEmployee:
 		return newEmployeeVerifier(k.id)
 	case targetProduct:
@@ -603,8 +607,7 @@ func (c *check) verifyAndRepair(ctx context.Context, k target, s candidate, r *r
 		diag = c.ofDerivation(diag)
 		found, last = found.merge(diag), diag
 		if !c.repairs && c.opts.Derivation != nil {
-			units, bytes := costOf(diag)
-			c.client.addWriteUnits(units, bytes)
+			c.client.addRepair(costOf(diag))
 		}
 		if !c.repairs || len(diag.fixes) == 0 {
 			break
@@ -712,7 +715,7 @@ func isRefused(err error) bool {
 
 // reportUnverifiedLocked reports a record that could not be verified. The caller must hold c.mu.
 func (c *check) reportUnverifiedLocked(k model.Keys, reason string) {
-	if d := c.opts.Derivation; d != nil && !d.IsEdge() && !d.IsStoredIn(k) {
+	if d := c.opts.Derivation; d != nil && !d.IsRecord() && !d.IsStoredIn(k) {
 		return // the records that contribute to a number are counted again with the number
 	}
 	c.summary.Unverified++

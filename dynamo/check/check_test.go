@@ -261,8 +261,8 @@ func damages() []damage {
 		{name: "number of orders wrong", found: "order-count 1", do: func(r storetest.RawTable) {
 			r.Set("CUSTOMER#c1", own, storetest.Item{"orderCount": storetest.Num("7")})
 		}},
-		{name: "claim lost", found: "email-claim 1", do: func(r storetest.RawTable) { r.Delete("EMAIL#ann@example.com", own) }},
-		{name: "claim for another customer", found: "email-claim 1", do: func(r storetest.RawTable) {
+		{name: "claim lost", found: "claim-missing 1", do: func(r storetest.RawTable) { r.Delete("EMAIL#ann@example.com", own) }},
+		{name: "claim for another customer", found: "claim-missing 1", do: func(r storetest.RawTable) {
 			r.Set("EMAIL#ann@example.com", own, storetest.Item{"customerId": storetest.Str("c2")})
 		}},
 		{name: "claim of nobody", found: "orphan-claim 1", do: func(r storetest.RawTable) {
@@ -274,7 +274,7 @@ func damages() []damage {
 		{name: "claim that names nobody", found: "orphan-claim 1", do: func(r storetest.RawTable) {
 			r.Put(storetest.ItemKey("EMAIL#old@example.com", own))
 		}},
-		{name: "one address of two customers", found: "email-shared 1", byHand: 1, changes: true, do: func(r storetest.RawTable) {
+		{name: "one address of two customers", found: "value-shared 1", byHand: 1, changes: true, do: func(r storetest.RawTable) {
 			for _, sk := range []string{own, "NAME", "EMAIL"} {
 				r.Set("CUSTOMER#c2", sk, storetest.Item{"email": storetest.Str("ANN@example.com")})
 			}

@@ -31,6 +31,7 @@ type client struct {
 	writeUnits float64
 	scanUnits  float64
 	addedBytes int
+	addedReads float64
 	// paidUntil is the time until which the consumed units use up unitsPerSecond.
 	paidUntil time.Time
 
@@ -69,12 +70,13 @@ func capacities(c *types.ConsumedCapacity) []types.ConsumedCapacity {
 	return []types.ConsumedCapacity{*c}
 }
 
-// addWriteUnits adds the write units of a repair. bytes is the size of the added records.
-func (client *client) addWriteUnits(units float64, bytes int) {
+// addRepair adds the cost of a repair.
+func (client *client) addRepair(c repairCost) {
 	client.mu.Lock()
 	defer client.mu.Unlock()
-	client.writeUnits += units
-	client.addedBytes += bytes
+	client.writeUnits += c.writeUnits
+	client.addedBytes += c.addedBytes
+	client.addedReads += c.addedReads
 }
 
 // pace waits until the given units, and those before them, fit into client.unitsPerSecond.
@@ -96,6 +98,15 @@ func (client *client) pace(ctx context.Context, units float64) error {
 	return nil
 }
 
+// countScan adds the capacity of a scan, or of the related records that are read during a scan.
+func (client *client) countScan(capacity ...types.ConsumedCapacity) {
+	client.mu.Lock()
+	defer client.mu.Unlock()
+	for _, c := range capacity {
+		client.scanUnits += aws.ToFloat64(c.CapacityUnits)
+	}
+}
+
 // endScan is called after the scan of a check that is not restricted to an edge. The read units so far
 // include the reads of related records.
 func (client *client) endScan() {
@@ -108,7 +119,7 @@ func (client *client) endScan() {
 func (client *client) addCost(s *Summary) {
 	client.mu.Lock()
 	defer client.mu.Unlock()
-	s.Requests, s.ReadUnits, s.WriteUnits, s.ScanUnits, s.AddedBytes = client.requests, client.units, client.writeUnits, client.scanUnits, client.addedBytes
+	s.Requests, s.ReadUnits, s.WriteUnits, s.ScanUnits, s.AddedUnits = client.requests, client.units, client.writeUnits, client.scanUnits, client.addedReads+model.ReadUnits(client.addedBytes)
 }
 
 // consistency selects eventually or strongly consistent reads. Strongly consistent reads cost twice
@@ -148,6 +159,9 @@ func (client *client) get(ctx context.Context, mode consistency, ks ...model.Key
 		}
 		if err := client.count(ctx, out.ConsumedCapacity...); err != nil {
 			return nil, err
+		}
+		if mode == eventual {
+			client.countScan(out.ConsumedCapacity...)
 		}
 		for _, item := range out.Responses[client.table.Name] {
 			found[model.KeyOf(item)] = item
@@ -272,11 +286,7 @@ func (client *client) scan(ctx context.Context, segment, segments int, yield fun
 		if err := client.count(ctx, capacities(out.ConsumedCapacity)...); err != nil {
 			return err
 		}
-		if out.ConsumedCapacity != nil {
-			client.mu.Lock()
-			client.scanUnits += aws.ToFloat64(out.ConsumedCapacity.CapacityUnits)
-			client.mu.Unlock()
-		}
+		client.countScan(capacities(out.ConsumedCapacity)...)
 		in.ExclusiveStartKey = out.LastEvaluatedKey
 		last := len(in.ExclusiveStartKey) == 0
 		if err := yield(out.Items, last); err != nil || last {

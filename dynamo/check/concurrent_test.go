@@ -156,7 +156,7 @@ func TestClaimTakenDuringItsRepair(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		if got := storetest.FormatKindCounts(inconsistencies); !strings.Contains(got, "email-shared 1") {
+		if got := storetest.FormatKindCounts(inconsistencies); !strings.Contains(got, "value-shared 1") {
 			t.Errorf("found %s", got)
 		}
 		if claim := storetest.FormatItem(r.Get("EMAIL#ann@example.com", "#METADATA")); !strings.Contains(claim, "customerId=c2 ") {

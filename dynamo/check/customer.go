@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ordergraph/ordergraph/commerce"
@@ -233,7 +234,8 @@ func (v *customerVerifier) verify(c *check) *diagnosis {
 		diag.addUnreadable(model.CustomerByID.Key(&model.KeyBuilder{Layout: b.Layout}, v.id), b.Err)
 		return diag
 	}
-	main, claim := expected[0], expected[1]
+	main := expected[0]
+	claim := expected[slices.IndexFunc(expected, func(r model.Record) bool { return model.EntityOf(model.KeyOf(r)) == &model.EntityEmailClaim })]
 	switch {
 	case v.record() != nil:
 		diag.compare(&model.EntityCustomer, v.record(), main, kindEdgeDiffers)
@@ -242,7 +244,11 @@ func (v *customerVerifier) verify(c *check) *diagnosis {
 	default:
 		diag.addMissing(kindCustomerMissing, main, source, detail)
 	}
-	v.verifyEmailClaim(diag, claim)
+	if v.claim == nil && v.firstRecord() == nil {
+		diag.addPut(claim, nil) // the missing customer is already reported, so add the claim without another finding
+	} else {
+		diag.verifyClaim(&model.EntityEmailClaim, v.primaryKey, v.claim, claim, v.claimOwner)
+	}
 	v.verifyEdges(diag, expected)
 	return diag
 }
@@ -317,31 +323,6 @@ func (v *customerVerifier) verifyLastEvent(c *check, diag *diagnosis, exists boo
 	}
 }
 
-func (v *customerVerifier) verifyEmailClaim(diag *diagnosis, want model.Record) {
-	have := v.claim
-	if diag.withoutUnreadable(&model.EntityEmailClaim, have); have != nil && diag.mustLeaveUnchanged(&model.EntityEmailClaim, model.KeyOf(have), model.AttrCustomerID) {
-		return
-	}
-	email := model.FirstPlaceholderValue(model.EntityEmailClaim.PK, model.TextOf(want, model.AttrPK))
-	switch owner := model.TextOf(have, "customerId"); {
-	case have == nil && v.firstRecord() == nil:
-		// The missing customer is already reported, so add the claim without another finding.
-		diag.addPut(want, nil)
-	case have == nil:
-		diag.addMissing(kindEmailClaimMissing, want, nil, fmt.Sprintf("no record reserves the email address of customer %s", v.id))
-	case owner != string(v.id) && hasEmail(v.claimOwner, email):
-		diag.addFinding(kindEmailShared, model.CustomerByID.Key(diag.table.KeyBuilder(), v.id), fmt.Sprintf("the email address %s is reserved for customer %s, who also has this address", email, owner), remedyManual)
-	default:
-		if other := commerce.CustomerID(owner); other != v.id {
-			b := diag.table.KeyBuilder()
-			if k := model.CustomerByID.Key(b, other); b.Err == nil {
-				diag.dependencies = append(diag.dependencies, unchangedRecord{key: k, asRead: v.claimOwner})
-			}
-		}
-		diag.compare(&model.EntityEmailClaim, have, want, kindEmailClaimMissing)
-	}
-}
-
 func (v *customerVerifier) lacksOrderCount() bool {
 	return v.record() != nil && v.record()[model.AttrOrderCount] == nil
 }
@@ -356,17 +337,6 @@ func (v *customerVerifier) uncertainty(*diagnosis) string {
 
 func (v *customerVerifier) hasMainRecord() bool { return v.record() != nil }
 
-func hasValidEmail(customer model.Record) bool {
-	_, err := commerce.EmailKey(model.TextOf(customer, "email"))
-	return err == nil
-}
-
-// hasEmail reports whether a record has the address email, in the form from commerce.EmailKey.
-func hasEmail(customer model.Record, email string) bool {
-	parsed, err := commerce.EmailKey(model.TextOf(customer, "email"))
-	return err == nil && parsed == email
-}
-
 // updateCheckState marks a missing customer's email claim as reported, to report it only once.
 func (v *customerVerifier) updateCheckState(c *check, diag, _ *diagnosis) {
 	if v.claim != nil && c.opts.Restore && diag.hasKind(kindCustomerMissing) {
@@ -375,77 +345,3 @@ func (v *customerVerifier) updateCheckState(c *check, diag, _ *diagnosis) {
 		c.reported.add(model.KeyOf(v.claim).Text())
 	}
 }
-
-// emailClaimVerifier compares an email claim (which reserves an address) with its customer.
-type emailClaimVerifier struct {
-	baseVerifier
-	email    string
-	claim    model.Record
-	customer recordWithEdges
-	// deleted reports whether the customer is deleted.
-	deleted bool
-}
-
-func (v *emailClaimVerifier) key(t *table.Table) model.Keys {
-	return model.EmailClaim.Key(t.KeyBuilder(), v.email)
-}
-
-func (v *emailClaimVerifier) addRecord(_ *model.Entity, rec model.Record) { v.claim = rec }
-
-func (v *emailClaimVerifier) read(ctx context.Context, c *check) error {
-	v.claim, v.customer = nil, recordWithEdges{}
-	b := c.table.KeyBuilder()
-	k := model.EmailClaim.Key(b, v.email)
-	if b.Err != nil {
-		return b.Err
-	}
-	found, err := c.client.get(ctx, consistent, k)
-	if err != nil {
-		return err
-	}
-	v.claim = found[k]
-	v.customer = v.customerOfClaim()
-	deletion := model.DeletedCustomerKey(commerce.CustomerID(model.TextOf(v.claim, model.AttrCustomerID)))
-	v.customer.records, err = c.client.get(ctx, consistent, append(v.customer.keys(), deletion)...)
-	v.deleted = v.customer.records[deletion] != nil
-	return err
-}
-
-// customerOfClaim returns the claim's customer, whose records have not been read yet.
-func (v *emailClaimVerifier) customerOfClaim() recordWithEdges {
-	return newRecordWithEdges(&model.EntityCustomer, map[string]string{"customerId": model.TextOf(v.claim, model.AttrCustomerID)})
-}
-
-// verify reports an email claim that names a missing customer, or a customer with another email
-// address. customerVerifier reports the other inconsistencies of email claims.
-func (v *emailClaimVerifier) verify(c *check) *diagnosis {
-	diag := &diagnosis{table: c.table}
-	if v.claim == nil {
-		return diag
-	}
-	if diag.withoutUnreadable(&model.EntityEmailClaim, v.claim); diag.mustLeaveUnchanged(&model.EntityEmailClaim, model.KeyOf(v.claim), model.AttrCustomerID) {
-		return diag
-	}
-	customer := v.customer.record()
-	if c.opts.Restore {
-		customer = v.customer.firstRecord() // a repair restores the record from an edge
-	}
-	diag.trustedKey, diag.trusted = v.customer.primaryKey, v.customer.record()
-	id := model.TextOf(v.claim, "customerId")
-	switch {
-	case v.deleted:
-		diag.addOrphan(kindOrphanClaim, v.claim, fmt.Sprintf("customer %s is deleted", id))
-	case hasEmail(customer, v.email), c.hasReported(model.KeyOf(v.claim)):
-	case customer == nil && c.hasUnreadableOrders(commerce.CustomerID(id)):
-		// Keep the claim. An unreadable order names the customer, so a later check may restore it.
-	case customer != nil && !hasValidEmail(customer):
-		// Keep the claim. The customer's address is invalid, and the claim may contain the right one.
-	case customer == nil:
-		diag.addOrphan(kindOrphanClaim, v.claim, fmt.Sprintf("customer %q does not exist", id))
-	default:
-		diag.addOrphan(kindOrphanClaim, v.claim, fmt.Sprintf("the email address of customer %s is %s", id, model.TextOf(customer, "email")))
-	}
-	return diag
-}
-
-func (v *emailClaimVerifier) hasMainRecord() bool { return v.customer.record() != nil }

@@ -85,35 +85,45 @@ func (c *check) ofDerivation(diag *diagnosis) *diagnosis {
 		return diag
 	}
 	part := *diag
-	part.findings = slices.DeleteFunc(slices.Clone(diag.findings), func(f finding) bool { return !d.IsStoredIn(f.key) })
+	part.findings = slices.DeleteFunc(slices.Clone(diag.findings), func(f finding) bool { return !d.IsStoredIn(f.key) && f.kind != KindValueShared })
 	part.fixes = slices.DeleteFunc(slices.Clone(diag.fixes), func(fix recordFix) bool { return !d.IsStoredIn(fix.key) })
 	return &part
 }
 
-// costOf returns the write units that the repair of a diagnosis consumes, and the size of the records
-// that it adds.
-func costOf(diag *diagnosis) (units float64, added int) {
+// repairCost is what the repair of a diagnosis consumes, and what it adds to the cost of later checks:
+// the size of its records, and the reads of the records to which its claims belong.
+type repairCost struct {
+	writeUnits, addedReads float64
+	addedBytes             int
+}
+
+func costOf(diag *diagnosis) (cost repairCost) {
 	written := map[model.Keys]bool{}
 	for _, fix := range diag.fixes {
 		written[fix.key] = true
 		after := fix.put
-		added += model.SizeOf(after)
+		cost.addedBytes += model.SizeOf(after)
+		if e := model.EntityOf(fix.key); after != nil && e.Kind == model.Claim {
+			for _, r := range diag.dependencies {
+				cost.addedReads += model.ReadUnits(model.SizeOf(r.asRead))
+			}
+		}
 		if after == nil && !fix.isDelete {
 			after = maps.Clone(fix.asRead).Merge(fix.set)
 			for _, name := range fix.remove {
 				delete(after, name)
 			}
 		}
-		units += model.TransactWriteUnits(fix.asRead, after)
+		cost.writeUnits += model.TransactWriteUnits(fix.asRead, after)
 	}
 	if len(diag.fixes) == 0 {
-		return 0, 0
+		return cost
 	}
 	for _, r := range append([]unchangedRecord{{key: diag.trustedKey, asRead: diag.trusted}}, diag.dependencies...) {
 		if r.key.PK != "" && !written[r.key] {
 			written[r.key] = true
-			units += model.ConditionCheckUnits(r.asRead)
+			cost.writeUnits += model.ConditionCheckUnits(r.asRead)
 		}
 	}
-	return units, added
+	return cost
 }

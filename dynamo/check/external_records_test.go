@@ -121,7 +121,7 @@ func TestOmittedAttributesOfExternalRecords(t *testing.T) {
 			}
 			r.Put(rec)
 		}
-		want := fmt.Sprintf("copy-missing 1, edge-missing %d, email-claim 1, index-keys 2, timeline 1, warehouse-missing 1", edges)
+		want := fmt.Sprintf("claim-missing 1, copy-missing 1, edge-missing %d, index-keys 2, timeline 1, warehouse-missing 1", edges)
 		for _, repair := range []bool{false, true} {
 			inconsistencies, summary := r.Check(check.Options{Repair: repair})
 			if got := storetest.FormatKindCounts(withoutCounts(inconsistencies)); got != want || repair && summary.UnrepairedCount() > 0 {
@@ -187,7 +187,7 @@ func TestExternalTimelineIsContinued(t *testing.T) {
 			r.Delete("EMAIL#ann@example.com", "#METADATA")
 			for _, repair := range []bool{false, true} {
 				inconsistencies, summary := r.Check(check.Options{Repair: repair})
-				if got := storetest.FormatKindCounts(withoutCounts(inconsistencies)); got != "email-claim 1, timeline 1" || summary.ByHand > 0 || repair && summary.UnrepairedCount() > 0 {
+				if got := storetest.FormatKindCounts(withoutCounts(inconsistencies)); got != "claim-missing 1, timeline 1" || summary.ByHand > 0 || repair && summary.UnrepairedCount() > 0 {
 					t.Errorf("found %s, %d left:\n%+v", got, summary.UnrepairedCount(), inconsistencies)
 				}
 			}

@@ -23,8 +23,7 @@ const (
 	kindOrderCount           = "order-count"
 	kindStatusCounts         = "order-counts"
 	kindSpending             = "spending"
-	kindEmailClaimMissing    = "email-claim"
-	kindEmailShared          = "email-shared"
+	kindClaimMissing         = "claim-missing"
 	kindOrphanClaim          = "orphan-claim"
 	kindEmployeeMissing      = "employee-missing"
 	kindEdgeMissing          = "edge-missing"
@@ -44,6 +43,9 @@ const (
 	kindInvalidValue         = "invalid-value"
 	kindKeyCase              = "key-case"
 )
+
+// KindValueShared is the kind of inconsistency that prevents a claim: two records have the same value.
+const KindValueShared = "value-shared"
 
 const (
 	// standInEmailDomain follows the customer's ID in an invented email address. A substitute for a
@@ -90,9 +92,9 @@ func Kinds() []Kind {
 		{Name: kindOrderCount, Problem: "the order count of a customer, product or account rep is wrong or missing", Repair: "sets the count"},
 		{Name: kindStatusCounts, Problem: "order counts by status are wrong or missing", Repair: "sets the counts"},
 		{Name: kindSpending, Problem: "a customer's monthly spending is wrong or missing", Repair: "sets the amounts"},
-		{Name: kindEmailClaimMissing, Problem: "a customer has no email claim, so lookups by email fail", Repair: "writes the claim"},
-		{Name: kindEmailShared, Problem: "two customers have the same email address", Repair: "change one of the addresses with `updateCustomer`", ByHand: true},
-		{Name: kindOrphanClaim, Problem: "an email claim names a missing customer, or a customer with another address", Repair: "deletes the claim"},
+		{Name: kindClaimMissing, Problem: "a record's claim is missing, so lookups by the claimed value fail, such as a customer's email address", Repair: "writes the claim"},
+		{Name: KindValueShared, Problem: "two records have the same value, although each must have its own, such as an email address", Repair: "change one of the values, such as with `updateCustomer`", ByHand: true},
+		{Name: kindOrphanClaim, Problem: "a claim names a missing record, or a record with another value", Repair: "deletes the claim"},
 		{Name: kindEmployeeMissing, Problem: "an employee has edges, but no record", Repair: "deletes the edges; with `-restore`, writes the record from an edge"},
 		{Name: kindEdgeMissing, Problem: "an edge of a record is missing, so a list omits the record", Repair: "writes the edge"},
 		{Name: kindEdgeDiffers, Problem: "an edge differs from its record", Repair: "sets the attributes"},

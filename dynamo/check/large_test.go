@@ -123,7 +123,7 @@ func TestDamagesAmongManyRecords(t *testing.T) {
 		"order-count": func(c commerce.Customer, _ commerce.OrderWithItems, n int) {
 			r.Set("CUSTOMER#"+string(c.ID), own, storetest.Item{"orderCount": storetest.Num(fmt.Sprint(6 + n))})
 		},
-		"email-claim": func(c commerce.Customer, _ commerce.OrderWithItems, _ int) { r.Delete("EMAIL#"+c.Email, own) },
+		"claim-missing": func(c commerce.Customer, _ commerce.OrderWithItems, _ int) { r.Delete("EMAIL#"+c.Email, own) },
 		"embedded-items": func(_ commerce.Customer, o commerce.OrderWithItems, _ int) {
 			r.Set("ORDER#"+string(o.ID), own, storetest.Item{"items": &types.AttributeValueMemberL{}})
 		},

@@ -104,7 +104,7 @@ func TestRepairDependsOnTheTrustedRecord(t *testing.T) {
 			r.Set("CUSTOMER#c2", "EMAIL", storetest.Item{"gsi1sk": storetest.Str("new@example.com#c2")})
 			r.Put(storetest.Item{"pk": storetest.Str("EMAIL#new@example.com"), "sk": storetest.Str("#METADATA"), "customerId": storetest.Str("c2")})
 		})
-		if got := storetest.FormatKindCounts(inconsistencies); got != "email-claim 1" || summary.UnrepairedCount() > 0 {
+		if got := storetest.FormatKindCounts(inconsistencies); got != "claim-missing 1" || summary.UnrepairedCount() > 0 {
 			t.Errorf("found %s, %d left", got, summary.UnrepairedCount())
 		}
 		if rec := r.Get("EMAIL#bob@example.com", "#METADATA"); rec != nil {

@@ -251,7 +251,8 @@ func (v *orderVerifier) verifyItems(diag *diagnosis, b *model.KeyBuilder, o comm
 		v.decoded = nil
 		return
 	}
-	main, copied, items := expected[0], expected[1], expected[2:]
+	main, copied := expected[0], expected[1]
+	items := slices.DeleteFunc(expected[2:], func(r model.Record) bool { return model.EntityOf(model.KeyOf(r)) != &model.EntityOrderItem })
 	if !v.linesKnown {
 		// The items are unknown, so keep the stored attributes that derive from the items.
 		copyAttributes(main, v.orderRecord, "items", "itemCount")

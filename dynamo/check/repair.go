@@ -112,9 +112,9 @@ func (client *client) transact(ctx context.Context, diag *diagnosis, fixes []rec
 	// engines report other units for index entries.
 	part := *diag
 	part.fixes = fixes
-	units, _ := costOf(&part)
-	client.addWriteUnits(units, 0)
-	if err := client.pace(ctx, units); err != nil {
+	cost := costOf(&part)
+	client.addRepair(cost)
+	if err := client.pace(ctx, cost.writeUnits); err != nil {
 		return err
 	}
 	_, err := client.table.Client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: actions}, client.table.BulkOptions)

@@ -30,13 +30,21 @@ type segmentScan struct {
 	// copies are the keys of the order copies on the current page. These copies are in customers'
 	// partitions.
 	copies []model.CustomerOrderKey
+	// claimed are the records on the current page whose values claims must reserve.
+	claimed []claimedRecord
+}
+
+// claimedRecord is a record, and one of the claims that its entity has.
+type claimedRecord struct {
+	claim  *model.Entity
+	record model.Record
 }
 
 // addPage processes one page of scanned records. last reports whether this is the last page of the
 // segment.
 func (g *segmentScan) addPage(ctx context.Context, page []map[string]types.AttributeValue, last bool) error {
 	c := g.check
-	g.completed, g.copies = map[target]verifier{}, nil
+	g.completed, g.copies, g.claimed = map[target]verifier{}, nil, nil
 	records, foreign := len(page), 0
 	for _, rec := range page {
 		k := model.KeyOf(rec)
@@ -57,6 +65,11 @@ func (g *segmentScan) addPage(ctx context.Context, page []map[string]types.Attri
 		if e.Name == model.EntityOrderCounts.Name {
 			c.addStoredStatusCounts(rec)
 		}
+		for _, claim := range e.Claims() {
+			if claim != &model.EntityEmailClaim && c.verifiesClaim(claim, false) { // customerVerifier verifies email claims
+				g.claimed = append(g.claimed, claimedRecord{claim, rec})
+			}
+		}
 		if k.PK != g.partition {
 			g.finishCollection()
 			g.beginCollection(e, k.PK)
@@ -68,7 +81,7 @@ func (g *segmentScan) addPage(ctx context.Context, page []map[string]types.Attri
 			continue
 		}
 		g.current.addRecord(e, rec)
-		if e.Name == model.EntityCustomerOrder.Name && !c.opts.Derivation.IsEdge() {
+		if e.Name == model.EntityCustomerOrder.Name && !c.opts.Derivation.IsRecord() {
 			g.copies = append(g.copies, model.CustomerOrderKey{
 				Customer: commerce.CustomerID(model.FirstPlaceholderValue(e.PK, k.PK)), Order: commerce.OrderID(model.FirstPlaceholderValue(e.SK, k.SK)),
 			})
@@ -122,8 +135,13 @@ func verifiesAlone(e *model.Entity) bool {
 func (g *segmentScan) beginCollection(e *model.Entity, partition string) {
 	c := g.check
 	g.partition = partition
-	if d := c.opts.Derivation; d.IsEdge() {
-		if e.PK == d.Entity.PK {
+	if d := c.opts.Derivation; d.IsRecord() {
+		switch {
+		case d.Entity.Kind == model.Claim:
+			if e == d.Entity {
+				g.currentTarget, g.current = claimTarget(targetClaim, e, partition), newClaimVerifier(e, partition)
+			}
+		case e.PK == d.Entity.PK:
 			g.currentTarget, g.current = target{targetEdge, partition}, newEdgeVerifier(d.Entity, partition)
 		}
 		return
@@ -135,8 +153,6 @@ func (g *segmentScan) beginCollection(e *model.Entity, partition string) {
 		g.current = &orderVerifier{id: commerce.OrderID(id), copies: map[commerce.CustomerID]model.Record{}, others: recordsWithEdges{}}
 	case model.EntityCustomer.PK:
 		g.currentTarget, g.current = target{targetCustomer, id}, newCustomerVerifier(g.check.table, id)
-	case model.EntityEmailClaim.PK:
-		g.currentTarget, g.current = target{targetEmailClaim, id}, &emailClaimVerifier{email: id}
 	case model.EntityEmployee.PK:
 		g.currentTarget, g.current = target{targetEmployee, id}, newEmployeeVerifier(id)
 	case model.EntityProduct.PK:
@@ -144,6 +160,9 @@ func (g *segmentScan) beginCollection(e *model.Entity, partition string) {
 		v.fromScan = true
 		g.currentTarget, g.current = target{targetProduct, id}, v
 	default:
+		if e.Kind == model.Claim && c.verifiesClaim(e, true) {
+			g.currentTarget, g.current = claimTarget(targetClaim, e, partition), newClaimVerifier(e, partition)
+		}
 		if verifiesAlone(e) {
 			g.currentTarget, g.current = target{targetRecords, partition}, newRecordsVerifier(partition)
 		}
@@ -151,8 +170,8 @@ func (g *segmentScan) beginCollection(e *model.Entity, partition string) {
 }
 
 // readRelated reads related records in other partitions. For an order, it reads the copy in the
-// customer's partition. For such a copy, it reads the order's own record. For a customer, it reads
-// the record that reserves the customer's email address. For such a record, it reads the customer.
+// customer's partition. For such a copy, it reads the order's own record. For a record with a claimed
+// value, it reads the claim. For a claim, it reads the record.
 func (g *segmentScan) readRelated(ctx context.Context) error {
 	c := g.check
 	var ks []model.Keys
@@ -162,10 +181,14 @@ func (g *segmentScan) readRelated(ctx context.Context) error {
 			ks = append(ks, v.copyKey(c.table, v.namedCustomer()))
 		case *customerVerifier:
 			ks = append(ks, v.emailClaimKey(c.table))
-		case *emailClaimVerifier:
-			v.customer = v.customerOfClaim()
-			ks = append(ks, v.customer.primaryKey)
+		case *claimVerifier:
+			if c.table.Layout.Derivations().Writes(v.entity.Name) {
+				ks = append(ks, v.claimant.primaryKey)
+			}
 		}
+	}
+	for _, r := range g.claimed {
+		ks = append(ks, r.claim.ClaimedKey(r.record))
 	}
 	for _, k := range g.copies {
 		ks = append(ks, model.OrderByID.Key(c.table.KeyBuilder(), k.Order))
@@ -185,10 +208,18 @@ func (g *segmentScan) readRelated(ctx context.Context) error {
 			}
 		case *customerVerifier:
 			v.claim = found[v.emailClaimKey(c.table)]
-		case *emailClaimVerifier:
-			if rec := found[v.customer.primaryKey]; rec != nil {
-				v.customer.put(rec)
+		case *claimVerifier:
+			if rec := found[v.claimant.primaryKey]; rec != nil {
+				v.claimant.put(rec)
 			}
+		}
+	}
+	for _, r := range g.claimed {
+		v := newClaimedVerifier(r.claim, model.KeyOf(r.record).PK)
+		v.put(r.record)
+		v.claim = found[r.claim.ClaimedKey(r.record)]
+		if diag := c.ofDerivation(v.verify(c)); !diag.isClean() {
+			c.addCandidate(claimTarget(targetClaimed, r.claim, v.primaryKey.PK), candidate{findings: diag.findings})
 		}
 	}
 	for _, k := range g.copies {
@@ -242,9 +273,9 @@ func (c *check) noteScanned(v verifier) {
 		if v.needsReservation(c) && !v.reservationCounted() {
 			c.addCandidateLocked(target{targetCustomer, string(v.id)}, candidate{})
 		}
-	case *emailClaimVerifier:
-		if id := model.TextOf(v.claim, model.AttrCustomerID); v.customer.record() == nil && id != "" {
-			c.addCandidateLocked(target{targetCustomer, id}, candidate{claimedAddress: v.email})
+	case *claimVerifier:
+		if id := model.TextOf(v.claim, model.AttrCustomerID); v.entity == &model.EntityEmailClaim && v.claimant.record() == nil && id != "" {
+			c.addCandidateLocked(target{targetCustomer, id}, candidate{claimedAddress: model.FirstPlaceholderValue(v.entity.PK, v.claimKey.PK)})
 		}
 	case *employeeVerifier:
 		c.summary.Employees++

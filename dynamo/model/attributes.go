@@ -124,7 +124,7 @@ func (declare codecFor[V]) largest() any { return new(largestValue(declare)) }
 
 func (declare codecFor[V]) describe() []Attribute { return describeAttributes(declare) }
 
-// EncodeWithEdges returns the record of a value and its copies. v points to a value that an entity's
+// EncodeWithEdges returns the record of a value, its copies and its claims. v points to a value that an entity's
 // codec encodes, such as a commerce.Product.
 func EncodeWithEdges(b *KeyBuilder, v any) []Record {
 	e := EntityOfValue(v)
@@ -167,10 +167,10 @@ func describeAttributes[V any](declare func(*attributeVisitor, *V)) []Attribute 
 // AttributesOf returns the attributes of an entity's records. It returns nil for idempotency
 // records, because they have no codec.
 func AttributesOf(e *Entity) []Attribute {
-	if e.BaseEntity().codec == nil {
-		return nil
+	if codec := e.valueCodec(); codec != nil {
+		return codec.describe()
 	}
-	return e.BaseEntity().codec.describe()
+	return nil
 }
 
 // EmbeddedItemAttributes returns the attributes of a line item embedded in the order's own record.

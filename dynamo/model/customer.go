@@ -1,25 +1,16 @@
 package model
 
 import (
-	"slices"
-
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// CustomerRecords returns the customer's own record, the email claim (which reserves the email
-// address), and the edges, in this order.
+// CustomerRecords returns the same records as EncodeWithEdges. If the email address is invalid, so that
+// no record can reserve it, it also sets b.Err.
 func CustomerRecords(b *KeyBuilder, c commerce.Customer) []Record {
-	email, err := commerce.EmailKey(c.Email)
-	if err != nil && b.Err == nil {
+	if _, err := commerce.EmailKey(c.Email); err != nil && b.Err == nil {
 		b.Err = commerce.ErrorWithArgument("email", err)
 	}
-	return slices.Insert(EncodeWithEdges(b, &c), 1, EmailClaimRecord(b, email, c.ID))
-}
-
-// EmailClaimRecord returns the record that reserves an email address for one customer. email must
-// have the form that commerce.EmailKey returns.
-func EmailClaimRecord(b *KeyBuilder, email string, id commerce.CustomerID) Record {
-	return b.Identify(&EntityEmailClaim, EmailClaim.Key(b, email).Attributes().Merge(Record{"customerId": Str(string(id))}))
+	return EncodeWithEdges(b, &c)
 }
 
 func customerAttributes(a *attributeVisitor, c *commerce.Customer) {
@@ -68,18 +59,4 @@ func (codec *Codec) DecodeCustomer(r Reader) (*commerce.Customer, error) {
 	a, c := attributeVisitor{Reader: r}, &commerce.Customer{}
 	customerAttributes(&a, c)
 	return c, a.Err()
-}
-
-// emailClaim is the value of an email claim. The claimed address is only in the key.
-type emailClaim struct{ customer commerce.CustomerID }
-
-func emailClaimAttributes(a *attributeVisitor, c *emailClaim) {
-	textAttribute(a, AttrCustomerID, &c.customer, commerce.MaxIDLength)
-}
-
-// decodeEmailClaim returns the ID of the customer who owns an email address.
-//
-// Errors: ErrCorrupt.
-func decodeEmailClaim(r Reader) (commerce.CustomerID, error) {
-	return commerce.CustomerID(r.RequiredText("customerId")), r.Err()
 }

@@ -68,6 +68,13 @@ func problemsOf(all []*Entity) (problems []string) {
 			add("a Copy follows an entity that is not a Copy, and has the codec of this entity")
 			continue
 		}
+		if e.Kind == Claim && (len(e.PK.Placeholders()) != 1 || e.SK != metadataSK || len(e.Of.PK.Placeholders()) != 1 || e.Of.SK != metadataSK || e.codec != nil) {
+			add("a Claim has one placeholder in PK, SK %s, and no codec. It follows an entity with one placeholder in PK and the same SK", metadataSK)
+			continue
+		}
+		if e.Kind == Claim && !slices.ContainsFunc(AttributesOf(e.Of), func(a Attribute) bool { return a.Name == e.ClaimedAttribute() }) {
+			add("the claimed attribute %s is no attribute of entity %s", e.ClaimedAttribute(), e.Of.Name)
+		}
 		if e.Owner != 0 && !slices.Contains(e.PK.Placeholders(), "customerId") {
 			add("records with an Owner have the placeholder {customerId} in PK")
 		}
@@ -131,6 +138,8 @@ func TestRefusedDeclarations(t *testing.T) {
 		"an entity that is not a Copy":        func(e *Entity) { e.Kind, e.Of, e.codec = Copy, &EntityCustomerRep, nil },
 		"has the codec of this":               func(e *Entity) { e.Kind, e.Of = Copy, &EntityWarehouse },
 		"placeholder {customerId}":            func(e *Entity) { e.Owner = access.PermissionReadOrder },
+		"one placeholder in PK":               func(e *Entity) { e.Kind, e.Of, e.codec, e.PK = Claim, &EntityWarehouse, nil, "LABELS" },
+		"the claimed attribute color":         func(e *Entity) { e.Kind, e.Of, e.codec, e.PK = Claim, &EntityWarehouse, nil, "LABEL#{color}" },
 		"have no attribute color":             func(e *Entity) { e.IndexPK, e.IndexSK = "COLOR#{color}", "LABEL#{name}" },
 		"Omitted contains color":              func(e *Entity) { e.Kind, e.Of, e.codec, e.Omitted = Copy, &EntityWarehouse, nil, []string{"color"} },
 		"the Copy omits the attribute name":   func(e *Entity) { e.Kind, e.Of, e.codec, e.Omitted = Copy, &EntityWarehouse, nil, []string{"name"} },

@@ -9,30 +9,33 @@ import (
 	"time"
 )
 
-// Derivation is an edge, or a number that derives from other records. A table can lack it, so it can be
-// added to a table or dropped while servers use the table.
+// Derivation is an edge, a claim, or a number that derives from other records. A table can lack it, so it
+// can be added to a table or dropped while servers use the table.
 type Derivation struct {
-	// Name identifies the derivation: the name of the edge, or of the entity and the attribute, such as
-	// warehouse.productCount.
+	// Name identifies the derivation: the name of the edge or claim, or of the entity and the attribute,
+	// such as warehouse.productCount.
 	Name string
-	// Entity is the edge, or the entity whose records contain the number.
+	// Entity is the edge or claim, or the entity whose records contain the number.
 	Entity *Entity
-	// Attribute is the name of the number. It is empty for an edge.
+	// Attribute is the name of the number. It is empty for an edge or claim.
 	Attribute string
 	// Added reports whether older tables lack the derivation (see Entity.Added).
 	Added bool
 }
 
-// IsEdge reports whether d is an edge. If d is nil, it returns false.
-func (d *Derivation) IsEdge() bool { return d != nil && d.Attribute == "" }
+// IsRecord reports whether d is an edge or claim: a record that follows from one other record. If d is
+// nil, it returns false.
+func (d *Derivation) IsRecord() bool { return d != nil && d.Attribute == "" }
 
-// IsStoredIn reports whether the record with the primary key k is the edge, or contains the number.
+// IsStoredIn reports whether the record with the primary key k is the edge or claim, or contains the
+// number.
 func (d *Derivation) IsStoredIn(k Keys) bool { return EntityOf(k) == d.Entity }
 
-// Derivations returns everything that a table can lack.
+// Derivations returns everything that a table can lack. A claim that is not Added is in every table,
+// because without it, two records could get the same value.
 func Derivations() (all []Derivation) {
 	for _, e := range allEntities {
-		if e.IsEdge() {
+		if e.IsEdge() || e.Kind == Claim && e.Added {
 			all = append(all, Derivation{Name: e.Name, Entity: e, Added: e.Added})
 		}
 		for _, name := range e.AddedNumbers {

@@ -4,6 +4,8 @@ import (
 	"iter"
 	"maps"
 	"slices"
+
+	"github.com/ordergraph/ordergraph/commerce"
 )
 
 // Edges returns all edges of an entity.
@@ -23,15 +25,36 @@ func (e *Entity) EdgesCopying(names iter.Seq[string]) []*Entity {
 	return found
 }
 
-var edges = func() map[string][]*Entity {
-	found := map[string][]*Entity{}
-	for _, e := range allEntities {
-		if e.IsEdge() {
-			found[e.Of.Name] = append(found[e.Of.Name], e)
+// allEntities contains all entities. edges and claims contain those that follow an entity, by its name.
+// They are built only once, because bulk operations use them for every record. Only DeclareEntities
+// replaces them.
+var allEntities, edges, claims = indexEntities(builtInEntities())
+
+func indexEntities(all []*Entity) (_ []*Entity, edges, claims map[string][]*Entity) {
+	edges, claims = map[string][]*Entity{}, map[string][]*Entity{}
+	for _, e := range all {
+		switch {
+		case e.IsEdge():
+			edges[e.Of.Name] = append(edges[e.Of.Name], e)
+		case e.Kind == Claim:
+			claims[e.Of.Name] = append(claims[e.Of.Name], e)
 		}
 	}
-	return found
-}()
+	return all, edges, claims
+}
+
+// Entities returns every kind of record of the table. Do not modify it.
+func Entities() []*Entity { return allEntities }
+
+// DeclareEntities declares further edges and claims of the existing entities, such as claims of a shop's
+// own fields. Like all declarations of records, they apply to the whole process, so call DeclareEntities
+// only before the process uses records. It returns a function that restores the previous declarations,
+// for tests.
+func DeclareEntities(more ...*Entity) (restore func()) {
+	all, itsEdges, itsClaims := allEntities, edges, claims
+	allEntities, edges, claims = indexEntities(slices.Concat(all, more))
+	return func() { allEntities, edges, claims = all, itsEdges, itsClaims }
+}
 
 // IsEdge reports whether e is an edge: a copy with the same partition key, but other index keys.
 func (e *Entity) IsEdge() bool { return e.Kind == Copy && e.PK == e.Of.PK }
@@ -99,8 +122,55 @@ func (e *Entity) CopiedAttributes(attributes Record) Record {
 	return kept
 }
 
-// encodeWithCopies returns the record of an entity with the given attributes, and its copies. It omits
-// the derivations that mutations do not write.
+// Claims returns all claims of an entity.
+func (e *Entity) Claims() []*Entity { return claims[e.Name] }
+
+// ClaimedAttribute returns the name of the attribute whose value the claim e reserves.
+func (e *Entity) ClaimedAttribute() string {
+	return e.AttributeForPlaceholder(e.PK.Placeholders()[0])
+}
+
+// ClaimantAttribute returns the name of the attribute that identifies the claimant, such as customerId. The
+// claimant is the record that has the value.
+func (e *Entity) ClaimantAttribute() string {
+	return e.Of.AttributeForPlaceholder(e.Of.PK.Placeholders()[0])
+}
+
+// ClaimRecord returns the claim e for the value in a record with the given attributes. If there is no such
+// value, or if it cannot be normalized, it returns nil.
+func (b *KeyBuilder) ClaimRecord(e *Entity, attributes Record) Record {
+	if e.placeholderValue(e.PK.Placeholders()[0], attributes) == "" {
+		return nil
+	}
+	id := e.ClaimantAttribute()
+	return b.Identify(e, b.keysOf(e, attributes).Attributes().Merge(Record{id: attributes[id]}))
+}
+
+// ClaimedKey returns the primary key of the claim that ClaimRecord returns. If there is none, or if its
+// key is invalid, it returns an empty key.
+func (e *Entity) ClaimedKey(attributes Record) Keys {
+	b := &KeyBuilder{}
+	if claim := b.ClaimRecord(e, attributes); claim != nil && b.Err == nil {
+		return KeyOf(claim)
+	}
+	return Keys{}
+}
+
+// claim is the value of a claim's record. The claimed value is only in the key.
+type claim struct{ claimant string }
+
+// valueCodec returns the codec of an entity's records. It returns nil for idempotency records.
+func (e *Entity) valueCodec() recordCodec {
+	if e.Kind == Claim {
+		return codecFor[claim](func(a *attributeVisitor, c *claim) {
+			textAttribute(a, e.ClaimantAttribute(), &c.claimant, commerce.MaxIDLength)
+		})
+	}
+	return e.BaseEntity().codec
+}
+
+// encodeWithCopies returns the record of an entity with the given attributes, its copies and its claims.
+// It omits the derivations that mutations do not write.
 func (b *KeyBuilder) encodeWithCopies(e *Entity, attributes Record) []Record {
 	for _, name := range e.AddedNumbers {
 		if !b.Derivations.WritesNumber(e, name) {
@@ -115,6 +185,11 @@ func (b *KeyBuilder) encodeWithCopies(e *Entity, attributes Record) []Record {
 		lacks := func(name string) bool { return c.placeholderValue(name, attributes) == "" }
 		if c.Optional || !slices.ContainsFunc(slices.Concat(c.IndexPK.Placeholders(), c.IndexSK.Placeholders()), lacks) {
 			records = append(records, b.record(c, c.CopiedAttributes(attributes)))
+		}
+	}
+	for _, c := range e.Claims() {
+		if claim := b.ClaimRecord(c, attributes); claim != nil && b.Derivations.Writes(c.Name) {
+			records = append(records, claim)
 		}
 	}
 	return records

@@ -46,10 +46,6 @@ func OwnerOf(partition string) (commerce.CustomerID, bool) {
 	return "", false
 }
 
-// allEntities contains all entities. It is built only once, because bulk operations use it for
-// every record. Do not modify it.
-var allEntities = Entities()
-
 // entityOfIndexKeys returns the entity whose index key templates match the given keys. If no entity
 // matches or one of the keys is empty, it returns nil.
 func entityOfIndexKeys(indexPK, indexSK string) *Entity {
@@ -106,7 +102,7 @@ func (codec *Codec) WithIndexKeys(r Record) (Record, error) {
 	return nil, fmt.Errorf("%w: record %s: the attributes of the %s do not match the key", ErrCorrupt, r.KeyText(), e.Name)
 }
 
-// Reencode decodes a record and encodes it again, with its copies. The keys of the results are built
+// Reencode decodes a record and encodes it again, with its copies and claims. The keys of the results are built
 // from the attributes of r. If the attributes do not match r's key, the new key is different or
 // empty.
 //
@@ -119,17 +115,18 @@ func (codec *Codec) Reencode(e *Entity, r Record) ([]Record, error) {
 	case e.Kind == Claim:
 		return []Record{r}, nil // the value that it reserves is only in its key
 	}
-	return codec.KeyBuilder().encodeWithCopies(e.BaseEntity(), e.BaseEntity().codec.encode(v)), nil
+	return codec.KeyBuilder().encodeWithCopies(e.BaseEntity(), e.valueCodec().encode(v)), nil
 }
 
 // decode decodes a record with the codec of its entity.
 //
 // Errors: ErrCorrupt, or another error for an idempotency record.
 func (codec *Codec) decode(e *Entity, r Reader) (any, error) {
-	if e.BaseEntity().codec == nil {
+	values := e.valueCodec()
+	if values == nil {
 		return nil, fmt.Errorf("record %s: records of kind %s cannot be imported", r.KeyText(), e.Name)
 	}
-	return e.BaseEntity().codec.decode(codec, r)
+	return values.decode(codec, r)
 }
 
 // UnreadableAttributes describes the problem of each attribute that cannot be decoded. Callers must

@@ -2,11 +2,11 @@ package model
 
 import "strings"
 
-// Redacted returns the primary key as text for log messages, without email addresses and
-// idempotency keys.
+// Redacted returns the primary key as text for log messages, without claimed values, such as email
+// addresses, and without idempotency keys.
 func (k Keys) Redacted() string {
-	for _, e := range []*Entity{&EntityEmailClaim, &EntityIdempotency} {
-		if literal := e.PK.Prefix(); strings.HasPrefix(k.PK, literal) {
+	for _, e := range allEntities {
+		if literal := e.PK.Prefix(); strings.HasPrefix(k.PK, literal) && (e.Kind == Claim || e == &EntityIdempotency) {
 			return literal + "... " + k.SK
 		}
 	}

@@ -23,13 +23,11 @@ func MaxRecordSizes() map[string]int {
 		if slices.Contains(e.IndexSK.Placeholders(), foldedNamePlaceholder) {
 			sizes[e.Name] += commerce.MaxFoldedName - commerce.MaxName
 		}
-		if slices.Contains(e.IndexSK.Placeholders(), emailKeyPlaceholder) {
+		if slices.Contains(slices.Concat(e.PK.Placeholders(), e.IndexSK.Placeholders()), emailKeyPlaceholder) {
 			sizes[e.Name] += emailGrowth
 		}
 	}
 	sizes[EntityLastEvent.Name] += SizeOf(Record{AttrOpenOrders: Num(math.MinInt), AttrReservedUnits: Num(math.MinInt), AttrReservationsCounted: Bool(true)})
-	sizes[EntityEmailClaim.Name] += len(EntityEmailClaim.PK.Prefix()) + commerce.MaxEmail // the address is only in the key
-	sizes[EntityEmailClaim.Name] += emailGrowth
 	// An idempotency record contains the idempotency key, the caller, a hash of the command and the
 	// result of the mutation. The largest possible result is an order.
 	sizes[EntityIdempotency.Name] = sizes[EntityOrder.Name] + commerce.MaxIdempotencyKey + 3*commerce.MaxName

@@ -127,7 +127,8 @@ const (
 	// Copy is a record of the entity Of under other keys. Mutations that change the record also change
 	// its copies.
 	Copy
-	// Claim reserves a value, which is only in its key, for one record of the entity Of.
+	// Claim reserves a value for one record of the entity Of, so that no other record has the same value.
+	// The value is only in the claim's key. The attributes are those in the primary key of the record.
 	Claim
 	// Sum is a record that exists only for numbers that add up other records. Package dynamo/derive
 	// declares these numbers.
@@ -164,14 +165,14 @@ type Entity struct {
 	// Omitted are the attributes that a Copy omits. If a mutation changes only these attributes, it
 	// does not have to update the copy.
 	Omitted []string
-	// Added reports whether a table that is older than the declaration of the edge lacks it until
+	// Added reports whether a table that is older than the declaration of the edge or Claim lacks it until
 	// `ordergraph table apply` adds it. AddedNumbers are derived numbers that such a table lacks, too.
 	Added        bool
 	AddedNumbers []string
 	// Renamed maps a placeholder in the keys to its attribute, if their names differ.
 	Renamed map[string]string
-	// codec encodes and decodes the attributes. It is nil for idempotency records and for a Copy, which
-	// has the attributes of the entity Of.
+	// codec encodes and decodes the attributes. It is nil for idempotency records, and for a Copy or
+	// Claim, whose attributes follow from the entity Of (see valueCodec).
 	codec recordCodec
 }
 
@@ -203,7 +204,7 @@ var (
 	EntityDeletedCustomer = Entity{Name: "deletedCustomer", Description: "deletion of a customer",
 		PK: "CUSTOMER#{customerId}", SK: "DELETED", codec: codecFor[commerce.DeletedCustomer](deletedCustomerAttributes)}
 	EntityEmailClaim = Entity{Name: "emailClaim", Description: "e-mail claim",
-		PK: "EMAIL#{email}", SK: "#METADATA", Kind: Claim, Of: &EntityCustomer, codec: codecFor[emailClaim](emailClaimAttributes)}
+		PK: "EMAIL#{emailKey}", SK: "#METADATA", Kind: Claim, Of: &EntityCustomer}
 	EntityOrder = Entity{Name: "order", Description: "order",
 		PK: "ORDER#{orderId}", SK: "#METADATA", IndexPK: "STATUS#{status}", IndexSK: "ORDER#{orderId}", Sharded: true, codec: codecFor[commerce.Order](orderValueAttributes)}
 	EntityCustomerOrder = Entity{Name: "customerOrder", Description: "order, the customer's copy",
@@ -357,6 +358,11 @@ func (b *KeyBuilder) Build(t KeyTemplate, values ...string) string {
 // record returns a record with the given attributes and the keys built from them. If e.Optional is
 // true and the attribute in e.IndexPK is absent, the record has no index keys.
 func (b *KeyBuilder) record(e *Entity, attributes Record) Record {
+	return b.Identify(e, b.keysOf(e, attributes).Attributes().Merge(attributes))
+}
+
+// keysOf returns the keys of a record with the given attributes.
+func (b *KeyBuilder) keysOf(e *Entity, attributes Record) Keys {
 	key := func(t KeyTemplate) string {
 		values := t.appendPlaceholders(make([]string, 0, 2)) // the capacity is enough for every template, so values stays on the stack
 		for i, name := range values {
@@ -375,7 +381,7 @@ func (b *KeyBuilder) record(e *Entity, attributes Record) Record {
 			k.IndexPK += ShardSuffix(ShardOf(strings.TrimPrefix(k.PK, e.PK.Prefix()), shards), shards)
 		}
 	}
-	return b.Identify(e, k.Attributes().Merge(attributes))
+	return k
 }
 
 // isShardedInTable reports whether the primary keys contain shards, instead of the index keys.

@@ -42,6 +42,8 @@ type AccessPattern struct {
 	// MaxLength is the maximum number of records in the list, or 0 if there is no maximum. For
 	// QueryPerShard, it is the maximum for each shard.
 	MaxLength int
+	// Claim is the name of the claim that the pattern reads. It is empty if the pattern reads other records.
+	Claim string
 	// Owner is Entity.Owner of the records. It is 0 if PK does not contain the owner.
 	Owner access.Permission
 
@@ -82,7 +84,11 @@ type ListPattern[V any] struct {
 }
 
 func pattern(number int, what string, e Entity) AccessPattern {
-	return AccessPattern{number: number, ID: fmt.Sprintf("AP%d", number), Description: what, Operation: "GetItem", PK: e.PK, SK: e.SK, Owner: e.Owner, recordPK: e.PK, recordSK: e.SK}
+	p := AccessPattern{number: number, ID: fmt.Sprintf("AP%d", number), Description: what, Operation: "GetItem", PK: e.PK, SK: e.SK, Owner: e.Owner, recordPK: e.PK, recordSK: e.SK}
+	if e.Kind == Claim {
+		p.Claim = e.Name
+	}
+	return p
 }
 
 func lookupPattern[K comparable, V any](number int, what string, e Entity, key func(*KeyBuilder, K) Keys, decode func(*Codec, Reader) (V, error)) *LookupPattern[K, V] {
@@ -91,6 +97,17 @@ func lookupPattern[K comparable, V any](number int, what string, e Entity, key f
 
 func keysByID[ID ~string](e *Entity) func(*KeyBuilder, ID) Keys {
 	return func(b *KeyBuilder, id ID) Keys { return Keys{PK: b.Build(e.PK, string(id)), SK: b.Build(e.SK)} }
+}
+
+// decodeClaim returns the function that decodes a claim as the ID of its claimant.
+func decodeClaim[ID ~string](claim *Entity) func(*Codec, Reader) (ID, error) {
+	return withoutCodec(func(r Reader) (ID, error) { return ID(r.RequiredText(claim.ClaimantAttribute())), r.Err() })
+}
+
+// ClaimPattern declares a pattern that reads the ID of a claim's claimant. The number must be higher than
+// LastPattern.
+func ClaimPattern(number int, what string, claim *Entity) *LookupPattern[string, string] {
+	return lookupPattern(number, what, *claim, keysByID[string](claim), decodeClaim[string](claim))
 }
 
 // collectionPattern declares a pattern that lists one entity's records in an item collection.
@@ -180,7 +197,7 @@ var (
 	CustomerOrdersPlaced = collectionPattern(23, "a customer's orders in a time range", EntityCustomerOrder, Descending, (*Codec).DecodeOrder)
 	OrdersInStatuses     = indexPattern(24, "orders in selected statuses and a time range", EntityOrder, Descending, (*Codec).DecodeOrder)
 	OrderCollection      = wholeCollection(25, "an order with its items and events", EntityOrder)
-	EmailClaim           = lookupPattern(26, "customer ID by e-mail address; access pattern AP6 then reads the customer", EntityEmailClaim, keysByID[string](&EntityEmailClaim), withoutCodec(decodeEmailClaim))
+	EmailClaim           = lookupPattern(26, "customer ID by e-mail address; access pattern AP6 then reads the customer", EntityEmailClaim, keysByID[string](&EntityEmailClaim), decodeClaim[commerce.CustomerID](&EntityEmailClaim))
 	Timeline             = collectionPattern(27, "events of an order", EntityOrderEvent, Ascending, withoutCodec(DecodeEvent))
 	WarehouseInventory   = indexPattern(28, "products stocked in a warehouse", EntityInventoryLevel, Ascending, withoutCodec(DecodeInventoryLevel))
 	CustomerOrder        = lookupPattern(29, "the order with a given customer ID and order ID", EntityCustomerOrder, KeysOfCustomerOrder, (*Codec).DecodeOrder)

@@ -77,8 +77,8 @@ func WritePatterns() []WritePattern {
 	}
 }
 
-// Entities returns every kind of record of the table.
-func Entities() []*Entity {
+// builtInEntities returns every kind of record that Ordergraph declares.
+func builtInEntities() []*Entity {
 	return []*Entity{
 		&EntityCustomer,
 		&EntityCustomerRep,

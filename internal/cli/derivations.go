@@ -61,10 +61,13 @@ func describeDerivations(store *dynamo.Store, env Environment) {
 }
 
 func kindOf(d model.Derivation) string {
-	if d.IsEdge() {
-		return "list"
+	switch {
+	case !d.IsRecord():
+		return "number"
+	case d.Entity.Kind == model.Claim:
+		return "claim"
 	}
-	return "number"
+	return "list"
 }
 
 // derivationCommand is a command that changes the derivation d, or computes what this would cost.
@@ -104,7 +107,7 @@ func (c *derivationCommand) run(ctx context.Context, name string) (err error) {
 // readers describes the access patterns that read the list.
 func (c *derivationCommand) readers() (found []string) {
 	for _, p := range model.AccessPatterns() {
-		if c.d.IsEdge() && slices.Contains(p.Entities(), c.d.Entity) {
+		if c.d.IsRecord() && slices.Contains(p.Entities(), c.d.Entity) {
 			found = append(found, p.Description)
 		}
 	}

@@ -155,6 +155,6 @@ return []%s{
 	for i, name := range entities {
 		entities[i] = "&" + name
 	}
-	list("every kind of record of the table", "Entities", "*Entity", entities)
+	list("every kind of record that Ordergraph declares", "builtInEntities", "*Entity", entities)
 	writeGo(patternsListFile, out.Bytes())
 }

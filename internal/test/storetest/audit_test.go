@@ -87,7 +87,7 @@ func damages() []damage {
 		{"edge to another rep", "CUSTOMER#c1", "REP", setAttribute("accountRepId", storetest.Str("e0")), "accountRepId"},
 		{"name in the edge", "CUSTOMER#c1", "REP", setAttribute("name", storetest.Str("other")), "the customer"},
 		{"missing e-mail claim", "EMAIL#c1@example.com", "#METADATA", nil, "which does not exist"},
-		{"e-mail claim of another", "EMAIL#c1@example.com", "#METADATA", setAttribute("customerId", storetest.Str("c0")), "the customer of the record that reserves the email address"},
+		{"e-mail claim of another", "EMAIL#c1@example.com", "#METADATA", setAttribute("customerId", storetest.Str("c0")), "the customerId of the record that reserves the email"},
 		{"available", "PRODUCT#p0", "#METADATA", setAttribute("available", storetest.Num("1")), "available"},
 		{"totalInventory", "PRODUCT#p0", "#METADATA", setAttribute("totalInventory", storetest.Num("1")), "totalInventory"},
 		{"level", "PRODUCT#p0", "WAREHOUSE#", setAttribute("quantity", storetest.Num("1")), "totalInventory"},
