@@ -3,11 +3,9 @@ package derive_test
 import (
 	"cmp"
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -27,7 +25,10 @@ import (
 	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
-func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }
+func TestMain(m *testing.M) {
+	longtest.SetRapidChecks(8, 60) // each loads several tables
+	os.Exit(dynamolocal.Main(m))
+}
 
 // shop is a table that random mutations change.
 type shop struct {
@@ -450,9 +451,6 @@ func (s *shop) repair() {
 // After random datasets have been loaded over each other, exported, and imported into an empty table
 // and into a table with other records, each declared number is what its base records contribute.
 func TestLoadedNumbersEqualDerivedNumbers(t *testing.T) {
-	checks := flag.Lookup("rapid.checks").Value
-	defer func(before string) { _ = checks.Set(before) }(checks.String())
-	_ = checks.Set(strconv.Itoa(longtest.Size(8, 60)))
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		storetest.CheckProperty(t, func(rt *rapid.T) {
 			s, dataset := newShop(t, rt, db, dynamo.Options{}), newDataset(t)

@@ -3,11 +3,9 @@ package derive_test
 import (
 	"cmp"
 	"context"
-	"flag"
 	"maps"
 	"math/big"
 	"slices"
-	"strconv"
 	"sync"
 	"testing"
 
@@ -19,7 +17,6 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/dynamo/derive"
 	"github.com/ordergraph/ordergraph/dynamo/model"
-	"github.com/ordergraph/ordergraph/internal/test/longtest"
 	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
@@ -144,9 +141,6 @@ func (m *concurrentMutation) before(request int) {
 // Some derived numbers are wrong, and mutations run during a repair. The repair changes only wrong
 // numbers, and makes them exact. A new declaration needs no test of its own.
 func TestRepairedNumbersEqualDerivedNumbers(t *testing.T) {
-	checks := flag.Lookup("rapid.checks").Value
-	defer func(before string) { _ = checks.Set(before) }(checks.String())
-	_ = checks.Set(strconv.Itoa(longtest.Size(15, 60)))
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		storetest.CheckProperty(t, func(rt *rapid.T) {
 			opts := dynamo.Options{Shards: rapid.IntRange(1, 2).Draw(rt, "shards")}
