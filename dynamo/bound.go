@@ -71,10 +71,13 @@ func (b CostBounds) ListBound(p model.AccessPattern, page PageRequest, statuses 
 
 // shardsOf returns the number of partition keys of a list.
 func (b CostBounds) shardsOf(p model.AccessPattern) int {
-	if p.Operation == model.QueryPerShard {
-		return b.shards
+	switch later := p.Entities()[0].LaterShards; {
+	case p.Operation != model.QueryPerShard || later > 0 && b.shards == 1:
+		return 1
+	case later > 0:
+		return 1 + min(b.shards, later) // the partition of the first era is in all pages
 	}
-	return 1
+	return b.shards
 }
 
 // CollectionBound returns the maximum cost of reading an item collection with one Query.

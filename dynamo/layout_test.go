@@ -134,6 +134,9 @@ func TestShardsChangeWhileServersRun(t *testing.T) {
 						rt.Errorf("server %d, from the end %t: walked %v, want %v", i, fromEnd, got, placed)
 					}
 				}
+				if got := ordersOfProduct(t, rt, s); !slices.Equal(got, placed) {
+					rt.Errorf("server %d: the orders of the product are %v, want %v", i, got, placed)
+				}
 			}
 			storetest.AssertConsistent(rt, db, name, 1)
 		})
@@ -151,6 +154,24 @@ func statusCounts(t *testing.T, rt *rapid.T, s *dynamo.Store) (found [2]int) {
 		found[c.Status-commerce.Pending] = c.Count
 	}
 	return found
+}
+
+// ordersOfProduct reads the orders of the product in pages of two, and returns them in ascending order.
+func ordersOfProduct(t *testing.T, rt *rapid.T, s *dynamo.Store) (ids []commerce.OrderID) {
+	for page := (dynamo.PageRequest{Limit: 2, DetectMore: true}); ; {
+		found, err := dynamo.ReadPage(t.Context(), s, model.ProductOrderItems, dynamo.ListRequest{PartitionValue: "sku", Page: page})
+		if err != nil {
+			rt.Fatal(err)
+		}
+		for _, item := range found.Items {
+			ids = append(ids, item.OrderID)
+		}
+		if !found.HasNext {
+			slices.Reverse(ids)
+			return ids
+		}
+		page.After = found.Positions[len(found.Positions)-1]
+	}
 }
 
 // walk reads all orders in pages of two.

@@ -184,13 +184,8 @@ func (s *Store) newListQuery(p *model.AccessPattern, r ListRequest) (listQuery, 
 	if err != nil {
 		return listQuery{}, err
 	}
-	if p.Operation == model.QueryPerShard {
-		l.groups = s.segments(&l, key)
-		if p.MaxLength > 0 { // these are counter records, and each partition has this number of them
-			l.page.Limit *= len(l.groups[0].Partitions)
-		}
-	} else {
-		l.groups = []model.Segment{{Partitions: []string{key}}}
+	if l.groups = s.segments(&l, key); p.MaxLength > 0 { // these are counter records, and each partition has this number of them
+		l.page.Limit *= len(l.groups[0].Partitions)
 	}
 	return l, nil
 }

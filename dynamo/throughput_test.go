@@ -245,26 +245,42 @@ func TestShardsRaiseThroughput(t *testing.T) {
 	}
 }
 
-// docs/scale.md contains the orders of one product that the table accepts each second.
+// docs/scale.md contains the orders of one product that the table accepts each second. With later
+// shards, the test places only the orders of the first of 16 buckets and 16 shards.
 func TestGoldenOrdersPerSecondOfOneProduct(t *testing.T) {
 	t.Parallel()
-	cells := [][]string{{"stock buckets", "orders placed a second", "throttled"}}
-	for _, c := range []struct{ buckets, burst int }{{1, 500}, {16, 1000}} {
-		s := newThrottledShop(t, 16, cryptoEntropy)
+	cells := [][]string{{"stock buckets", "shards added later", "orders placed a second", "throttled"}}
+	for _, c := range []struct {
+		buckets, shards, burst, part int
+		entropy                      func(*throttledShop) io.Reader
+	}{{1, 0, 500, 1, cryptoEntropy}, {16, 0, 1000, 1, cryptoEntropy}, {16, 16, 800, 16, firstShardEntropy(16)}} {
+		s := newThrottledShop(t, 8, c.entropy)
 		caller := change.Caller{Name: "test"}
 		if _, err := s.UpdateProduct(t.Context(), caller, commerce.ProductChange{SKU: "p0", StockBuckets: &c.buckets}); err != nil {
 			t.Fatal(err)
 		}
+		if c.shards > 0 {
+			if _, err := s.SetShards(t.Context(), c.shards); err != nil {
+				t.Fatal(err)
+			}
+			s.now = s.now.Add(2 * time.Minute)
+		}
 		place := func() error {
-			s.orders++
+			if s.orders++; c.part > 1 {
+				s.now = s.now.Add(time.Millisecond) // the next order must not get the time of an earlier event
+			}
 			_, err := s.PlaceOrder(t.Context(), caller, commerce.OrderRequest{
 				CustomerID: commerce.CustomerID(fmt.Sprint("c", s.orders%shopCustomers)), Lines: []commerce.OrderLine{{SKU: "p0", Quantity: 1}}})
 			return err
 		}
-		s.rate(c.burst+50, place) // uses up the capacity of the first second
+		s.rate(c.burst*3/2, place) // uses up the capacity of the first second
 		clear(s.throttled)
-		rate := s.rate(400, place)
-		cells = append(cells, []string{fmt.Sprint(c.buckets), fmt.Sprint(int(math.Round(rate/50) * 50)), strings.Join(slices.Sorted(maps.Keys(s.throttled)), ", ")})
+		rate := s.rate(300, place)
+		keys := slices.Sorted(maps.Keys(s.throttled))
+		for i, key := range keys {
+			keys[i] = markdown.CodeCell(key)
+		}
+		cells = append(cells, []string{fmt.Sprint(c.buckets), fmt.Sprint(c.shards), fmt.Sprint(int(math.Round(rate/50)*50) * c.part), strings.Join(keys, ", ")})
 	}
 	golden.CheckSection(t, "../docs/scale.md", "product", markdown.Table(cells))
 }

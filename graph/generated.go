@@ -3268,7 +3268,8 @@ type Product @key(fields: "sku") @access(permission: READ_CATALOG) {
   """
   The line items with this product, from all orders, newest order first.
 
-  Cost: one DynamoDB Query (access pattern AP11). Access: staff, admins, services.
+  Cost: one DynamoDB Query (access pattern AP11), and up to 8 more if the number of shards has been
+  changed. Access: staff, admins, services.
   """
   orderItems(
     """

@@ -333,8 +333,13 @@ func (l *loadTotals) hasNoListedOrders(ctx context.Context, p *model.AccessPatte
 	if err != nil {
 		return false, err
 	}
-	found, _, err := l.table.Query(ctx, p, partition, string(p.SK), model.Range{}, 1, true)
-	return len(found) == 0, err
+	for _, key := range l.table.Layout.Get().Partitions(p, partition) {
+		found, _, err := l.table.Query(ctx, p, key, string(p.SK), model.Range{}, 1, true)
+		if err != nil || len(found) > 0 {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // updateIf changes the record with the key k if the record satisfies a condition, the parameter

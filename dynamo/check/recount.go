@@ -233,14 +233,18 @@ func (c *check) countList(ctx context.Context, attribute string, target *model.E
 		return nil, err
 	}
 	sums := totals{}
-	err = c.client.queryRange(ctx, sum.List, partition, string(sum.List.SK), within, types.SelectCount, func(out *dynamodb.QueryOutput) error {
-		for _, rec := range out.Items {
-			k := model.KeyOf(rec)
-			sums.add(c.layout(), sum.Listed(value, model.EntityOf(k).KeyValues(k)), func(s *derive.Sum) bool { return s == sum })
+	for _, key := range c.layout().Partitions(sum.List, partition) {
+		if err := c.client.queryRange(ctx, sum.List, key, string(sum.List.SK), within, types.SelectCount, func(out *dynamodb.QueryOutput) error {
+			for _, rec := range out.Items {
+				k := model.KeyOf(rec)
+				sums.add(c.layout(), sum.Listed(value, model.EntityOf(k).KeyValues(k)), func(s *derive.Sum) bool { return s == sum })
+			}
+			return nil
+		}); err != nil {
+			return nil, err
 		}
-		return nil
-	})
-	return sums, err
+	}
+	return sums, nil
 }
 
 // maxVisibilityDelay is the maximum time from the creation of an order's ID until reads find the

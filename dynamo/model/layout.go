@@ -250,10 +250,21 @@ func (l Layout) shardsAt(e *Entity, indexSK string) int {
 			if !e.hasTime(strings.TrimPrefix(indexSK, e.IndexSK.Prefix())) {
 				break
 			}
-			return era.Shards
+			return e.shardsIn(era)
 		}
 	}
-	return l.first()
+	return e.shardsIn(Era{Shards: l.first()})
+}
+
+// shardsIn returns the number of shards of the entity's records in an era.
+func (e *Entity) shardsIn(era Era) int {
+	switch {
+	case e.LaterShards == 0:
+		return era.Shards
+	case era.From.IsZero():
+		return 1
+	}
+	return min(era.Shards, e.LaterShards)
 }
 
 // startOf returns the first position of an era in a list of the entity e. It returns false if the
@@ -288,11 +299,15 @@ type Segment struct {
 }
 
 // Segments returns the segments of a list, in ascending order. keys are the list's index partition
-// keys without a shard number.
+// keys without a shard number. A list that is not sharded has one segment.
 //
 // The partitions of the first era are in all segments: records without a time are sorted anywhere.
 func (l Layout) Segments(p *AccessPattern, keys ...string) []Segment {
-	segments := []Segment{{Partitions: appendShards(nil, keys, l.first())}}
+	if p.Operation != QueryPerShard {
+		return []Segment{{Partitions: keys}}
+	}
+	e := p.Entities()[0]
+	segments := []Segment{{Partitions: appendShards(nil, keys, e.shardsIn(Era{Shards: l.first()}))}}
 	if len(l) < 2 {
 		return segments
 	}
@@ -306,12 +321,12 @@ func (l Layout) Segments(p *AccessPattern, keys ...string) []Segment {
 		return segments
 	}
 	for _, era := range l[1:] {
-		start, ok := p.Entities()[0].startOf(era)
+		start, ok := e.startOf(era)
 		if !ok {
 			break
 		}
 		segments[len(segments)-1].Range.To = start
-		all := appendShards(slices.Clone(segments[0].Partitions), keys, era.Shards)
+		all := appendShards(slices.Clone(segments[0].Partitions), keys, e.shardsIn(era))
 		slices.Sort(all)
 		segments = append(segments, Segment{Range{From: start}, slices.Compact(all)})
 	}

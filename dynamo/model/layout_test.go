@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
 
 	"github.com/ordergraph/ordergraph/commerce"
@@ -125,6 +126,34 @@ func TestOrderCounter(t *testing.T) {
 		}
 		if first := model.OneEra(shards).FirstCounters(); len(first) != 32*shards || counted[[2]string{first[0].Shard, first[0].Part}] == 0 {
 			t.Errorf("%d shards have %d first counters: %v", shards, len(first), first[0])
+		}
+	}
+}
+
+// The list of a product's orders has one shard in the first era, and at most 8 in later ones. Each record
+// is in one of the partitions that the list reads at its time.
+func TestShardsOfProductOrders(t *testing.T) {
+	later := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	layout := model.Layout{{Shards: 16}, {From: later, Shards: 32}, {From: later.Add(time.Hour), Shards: 3}}
+	segments := layout.Segments(&model.ProductOrderItems.AccessPattern, "PRODUCT#mug")
+	for i, want := range []int{1, 9, 4} { // with the partition of the first era
+		if got := segments[i].Partitions; len(got) != want || got[0] != "PRODUCT#mug" {
+			t.Errorf("in era %d, the list reads %q, want %d partitions", i, got, want)
+		}
+		seen := map[string]bool{}
+		for n := range 200 {
+			id, ok := commerce.MinULIDAt(later.Add(time.Duration(i-1)*time.Hour + time.Duration(n)*time.Second))
+			if !ok {
+				t.Fatal(id)
+			}
+			r := model.OrderItemRecord(&model.KeyBuilder{Layout: layout}, commerce.Order{ID: commerce.OrderID(id)}, commerce.LineItem{OrderID: commerce.OrderID(id), SKU: "mug"})
+			key := r["gsi1pk"].(*types.AttributeValueMemberS).Value
+			if seen[key] = true; !slices.Contains(segments[i].Partitions, key) || i > 0 && key == "PRODUCT#mug" {
+				t.Fatalf("in era %d, the index key of an order is %s", i, key)
+			}
+		}
+		if len(seen) != max(1, want-1) {
+			t.Errorf("in era %d, the orders are in %d partitions", i, len(seen))
 		}
 	}
 }

@@ -154,6 +154,9 @@ type Entity struct {
 	// has more than one shard, each of these keys is IndexPK followed by a shard number. If the entity
 	// has no index keys, this applies to PK, and the records have the attribute AttrShard.
 	Sharded bool
+	// LaterShards is the maximum number of shards of a list that has one shard in the first era. For
+	// other lists, it is 0.
+	LaterShards int
 	// Optional reports whether some of the records have no index keys.
 	Optional bool
 	Kind     EntityKind
@@ -210,7 +213,7 @@ var (
 	EntityCustomerOrder = Entity{Name: "customerOrder", Description: "order, the customer's copy",
 		PK: "CUSTOMER#{customerId}", SK: "ORDER#{orderId}", IndexPK: "REP#{employeeId}", IndexSK: "ORDER#{orderId}", Optional: true, Owner: access.PermissionReadOrder, Kind: Copy, Of: &EntityOrder, Renamed: accountRep}
 	EntityOrderItem = Entity{Name: "orderItem", Description: "order item",
-		PK: "ORDER#{orderId}", SK: "ITEM#{sku}", IndexPK: "PRODUCT#{sku}", IndexSK: "ORDER#{orderId}", Renamed: map[string]string{"sku": "productId"}, codec: codecFor[commerce.LineItem](orderItemAttributes)}
+		PK: "ORDER#{orderId}", SK: "ITEM#{sku}", IndexPK: "PRODUCT#{sku}", IndexSK: "ORDER#{orderId}", Sharded: true, LaterShards: 8, Renamed: map[string]string{"sku": "productId"}, codec: codecFor[commerce.LineItem](orderItemAttributes)}
 	EntityOrderEvent = Entity{Name: "orderEvent", Description: "order event",
 		PK: "ORDER#{orderId}", SK: "EVENT#{eventId}", codec: codecFor[commerce.Event](eventAttributes)}
 	EntityLastEvent = Entity{Name: "lastEvent", Description: "a customer's last order event",

@@ -318,7 +318,11 @@ func (a *audit) shardedKey(key, id, sortKey string) string {
 // shardsAt returns the number of shards for a record. For orders and customers, this is the number at
 // the time when they were created.
 func (a *audit) shardsAt(key, sortKey string) int {
+	ofProduct, first := strings.HasPrefix(key, "PRODUCT#"), true // the list of a product's orders
 	layout := a.Records[Key{"LAYOUT", "#METADATA"}]
+	if layout == nil && ofProduct {
+		return 1
+	}
 	if layout == nil {
 		return a.shards
 	}
@@ -336,8 +340,13 @@ func (a *audit) shardsAt(key, sortKey string) int {
 			from, number = "", text
 		}
 		if from <= created {
-			shards, _ = strconv.Atoi(number)
+			if shards, _ = strconv.Atoi(number); ofProduct && first {
+				shards = 1
+			} else if ofProduct {
+				shards = min(shards, 8)
+			}
 		}
+		first = false
 	}
 	return shards
 }
