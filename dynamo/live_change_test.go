@@ -132,7 +132,7 @@ func (s *liveShop) work(ctx context.Context, seed uint64, server *dynamo.Store, 
 			email := fmt.Sprintf("c%d.%d@example.com", n, seed)
 			_, err = server.UpdateCustomer(context.Background(), caller, commerce.CustomerChange{ID: customer, Name: &name, Email: &email})
 		case 4:
-			_, err = server.CreateCustomer(context.Background(), caller, commerce.Customer{Name: fmt.Sprintf("New %d", n), Email: fmt.Sprintf("new%d.%d@example.com", n, seed)})
+			_, err = server.CreateCustomer(context.Background(), caller, commerce.Customer{Name: fmt.Sprintf("New %d of %d", n, seed), Email: fmt.Sprintf("new%d.%d@example.com", n, seed)})
 		case 5:
 			var warehouse *commerce.Warehouse
 			if warehouse, err = server.CreateWarehouse(context.Background(), caller, commerce.Warehouse{Name: "W"}); err == nil {
@@ -234,10 +234,12 @@ func (s *liveShop) killing(random *rand.Rand, kills int, command func(context.Co
 	}
 }
 
-// The table changes while servers work: shards up and down, lists and a number dropped and added, with
-// commands that are killed at random points, and a server that is cut off from the table. No operation
-// fails, walks contain each order once, and the table ends as if it had always been like that.
+// The table changes while servers work: shards up and down, lists, a number and a claim dropped and
+// added, with commands that are killed at random points, and a server that is cut off from the table. No
+// operation fails, walks contain each order once, and the table ends as if it had always been like that.
 func TestTableChangesWhileServersWork(t *testing.T) {
+	claim := &model.Entity{Name: "nameClaim", Description: "claim of a customer's name", PK: "CUSTOMER_NAMED#{name}", SK: "#METADATA", Kind: model.Claim, Of: &model.EntityCustomer, Added: true}
+	t.Cleanup(model.DeclareEntities(claim))
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		s := &liveShop{T: t, db: db, table: storetest.TableName(), times: map[string][]time.Duration{}, phase: "before"}
 		first := storetest.NewTable(t, storetest.WithoutResponseDate(db), dynamo.Options{Table: s.table, Clock: s.now})
@@ -274,7 +276,7 @@ func TestTableChangesWhileServersWork(t *testing.T) {
 		steps := []struct {
 			shards      int
 			drop, apply string
-		}{{16, "customerName", "customerEmail"}, {4, "productName", "warehouse.productCount"}, {4, "customerEmail", "customerEmail"}}
+		}{{16, "customerName", "customerEmail"}, {4, "productName", "warehouse.productCount"}, {4, "customerEmail", "customerEmail"}, {4, "customerRep", claim.Name}, {4, claim.Name, claim.Name}}
 		for _, step := range steps {
 			s.killing(random, kills/4, func(ctx context.Context, store *dynamo.Store) error {
 				_, err := store.SetShards(ctx, step.shards)
