@@ -34,6 +34,8 @@ func (g GrantScope) String() string {
 // Policy grants permissions to roles. A Policy is immutable. The zero value grants no permission.
 type Policy struct {
 	grants [RoleService + 1][permissionsEnd]GrantScope
+	// roles contains the roles with each permission that WithRoles has added.
+	roles [][]Role
 }
 
 // StandardPolicy returns the policy that the server uses.
@@ -78,6 +80,9 @@ func StandardPolicy() Policy {
 // GrantForRole returns the scope of a role's permission. If the role or the permission does not
 // exist, GrantForRole returns GrantNone.
 func (p Policy) GrantForRole(role Role, permission Permission) GrantScope {
+	if added := int(permission) - permissionsEnd; added >= 0 && added < len(p.roles) && slices.Contains(p.roles[added], role) {
+		return GrantAll
+	}
 	if role < 1 || role > RoleService || permission < 1 || permission >= permissionsEnd {
 		return GrantNone
 	}
@@ -89,6 +94,13 @@ func (p Policy) GrantForRole(role Role, permission Permission) GrantScope {
 func (p Policy) WithGrant(role Role, permission Permission, g GrantScope) Policy {
 	p.grants[role][permission] = g
 	return p
+}
+
+// WithRoles returns a copy of the policy with a new permission, which the given roles have for all
+// records.
+func (p Policy) WithRoles(roles []Role) (Policy, Permission) {
+	p.roles = append(slices.Clone(p.roles), roles)
+	return p, Permission(permissionsEnd + len(p.roles) - 1)
 }
 
 // Permissions returns the permissions that a principal has, either for all records or for its own

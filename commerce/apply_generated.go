@@ -13,6 +13,7 @@ func (c CustomerChange) Apply(record *Customer) {
 	if c.PhoneNumbers != nil {
 		record.PhoneNumbers = *c.PhoneNumbers
 	}
+	record.CustomFields = record.CustomFields.With(c.CustomFields)
 }
 
 // Apply copies the command's non-nil fields to a record.
@@ -29,6 +30,7 @@ func (c EmployeeChange) Apply(record *Employee) {
 	if c.PhoneNumbers != nil {
 		record.PhoneNumbers = *c.PhoneNumbers
 	}
+	record.CustomFields = record.CustomFields.With(c.CustomFields)
 }
 
 // Apply copies the command's non-nil fields to a record.
@@ -42,4 +44,13 @@ func (c ProductChange) Apply(record *Product) {
 	if c.StockBuckets != nil {
 		record.StockBuckets = *c.StockBuckets
 	}
+	record.CustomFields = record.CustomFields.With(c.CustomFields)
+}
+
+// Apply copies the command's non-nil fields to a record.
+func (c WarehouseChange) Apply(record *Warehouse) {
+	if c.Name != nil {
+		record.Name = *c.Name
+	}
+	record.CustomFields = record.CustomFields.With(c.CustomFields)
 }

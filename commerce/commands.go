@@ -13,6 +13,7 @@ type CustomerChange struct {
 	Name         *string
 	Email        *string
 	PhoneNumbers *[]string
+	CustomFields CustomValues `json:",omitzero"`
 	// If ExpectedVersion is not nil, the change is rejected unless the customer has this version.
 	ExpectedVersion *int
 }
@@ -31,15 +32,17 @@ type AccountRepChange struct {
 type OrderRequest struct {
 	CustomerID      CustomerID
 	Lines           []OrderLine
-	ShippingAddress *Address `json:",omitempty"`
+	ShippingAddress *Address     `json:",omitempty"`
+	CustomFields    CustomValues `json:",omitzero"`
 	// If ExpectedTotal is not nil, the request is rejected unless the order has this total.
 	ExpectedTotal *Money `json:",omitempty"`
 }
 
 // OrderLine is one line of an OrderRequest: a product and its quantity.
 type OrderLine struct {
-	SKU      SKU
-	Quantity int
+	SKU          SKU
+	Quantity     int
+	CustomFields CustomValues `json:",omitzero"`
 }
 
 // OrderStatusChange is the command to change the status of an order.
@@ -62,7 +65,8 @@ type OrderItemChange struct {
 	OrderID OrderID
 	SKU     SKU
 	// Quantity is the new quantity. A quantity of 0 removes the product from the order.
-	Quantity int
+	Quantity     int
+	CustomFields CustomValues `json:",omitzero"`
 	// If ExpectedTotal is not nil, the change is rejected unless the changed order has this total. It
 	// is required if units are added to a line item whose product has another price now.
 	ExpectedTotal *Money `json:",omitempty"`
@@ -78,12 +82,28 @@ type ShippingAddressChange struct {
 	ExpectedVersion *int
 }
 
+// CustomFieldsChange is the command to change the custom fields of an order and of its line items.
+type CustomFieldsChange struct {
+	OrderID      OrderID
+	CustomFields CustomValues `json:",omitzero"`
+	Items        []ItemFieldsChange
+	// If ExpectedVersion is not nil, the change is rejected unless the order has this version.
+	ExpectedVersion *int
+}
+
+// ItemFieldsChange contains the changed custom fields of one line item.
+type ItemFieldsChange struct {
+	SKU          SKU
+	CustomFields CustomValues `json:",omitzero"`
+}
+
 // ProductChange is the command to change a product. A nil field keeps its current value.
 type ProductChange struct {
 	SKU            SKU
 	Name, Category *string
-	UnitPrice      *Price `apply:"-"`
-	StockBuckets   *int   `json:",omitempty"`
+	UnitPrice      *Price       `apply:"-"`
+	StockBuckets   *int         `json:",omitempty"`
+	CustomFields   CustomValues `json:",omitzero"`
 	// If ExpectedVersion is not nil, the change is rejected unless the product has this version.
 	ExpectedVersion *int
 }
@@ -114,6 +134,15 @@ type InventoryAdjustment struct {
 	Delta       int
 }
 
+// WarehouseChange is the command to change a warehouse. A nil field keeps its current value.
+type WarehouseChange struct {
+	ID           WarehouseID
+	Name         *string
+	CustomFields CustomValues `json:",omitzero"`
+	// If ExpectedVersion is not nil, the change is rejected unless the warehouse has this version.
+	ExpectedVersion *int
+}
+
 // EmployeeChange is the command to change an employee. A nil field keeps its current value.
 type EmployeeChange struct {
 	ID             EmployeeID
@@ -122,6 +151,7 @@ type EmployeeChange struct {
 	// employee no longer works in a warehouse.
 	WarehouseID  *WarehouseID
 	PhoneNumbers *[]string
+	CustomFields CustomValues `json:",omitzero"`
 	// If ExpectedVersion is not nil, the change is rejected unless the employee has this version.
 	ExpectedVersion *int
 }

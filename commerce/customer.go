@@ -16,9 +16,10 @@ type Customer struct {
 	OrderCount *int `json:"-"`
 	// SpendingComplete is true if the customer's spending records include all orders of the customer.
 	// If the customer was read from a list that omits this attribute, it is always false.
-	SpendingComplete bool      `json:"-"`
-	CreatedAt        time.Time `json:"-"`
-	UpdatedAt        time.Time `json:"-"`
+	SpendingComplete bool         `json:"-"`
+	CustomFields     CustomValues `json:",omitzero"`
+	CreatedAt        time.Time    `json:"-"`
+	UpdatedAt        time.Time    `json:"-"`
 	// Version increases with every change. It is 0 if the record was written by other software.
 	Version int `json:"-"`
 }

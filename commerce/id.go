@@ -290,6 +290,31 @@ func ParseName(s string, limit int) (string, error) {
 	return s, nil
 }
 
+// ParseText is like ParseName, but the text can have several lines. Lines can be empty.
+func ParseText(s string, limit int) (string, error) {
+	s = strings.TrimSpace(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(s))
+	if !strings.Contains(s, "\n") || len(s) > maxShrinkage*limit {
+		return ParseName(s, limit)
+	}
+	lines := strings.Split(s, "\n")
+	for i, line := range lines {
+		indent := line[:len(line)-len(strings.TrimLeft(line, " "))]
+		if lines[i] = strings.TrimSpace(line); lines[i] == "" {
+			continue
+		}
+		text, err := ParseName(lines[i], limit)
+		if err != nil {
+			return "", err
+		}
+		lines[i] = indent + text
+	}
+	s = strings.Join(lines, "\n")
+	if len(s) > limit {
+		return "", NewInvalidError("has %d bytes: use at most %d", len(s), limit)
+	}
+	return s, nil
+}
+
 // isJoinable reports whether U+200C and U+200D (zero-width joiners) next to a character can be
 // visible. This is the case for emoji, and for scripts such as Arabic and Devanagari.
 func isJoinable(r rune) bool {

@@ -27,6 +27,7 @@ type Order struct {
 	ShippingAddress *Address
 	// TrackingNumber and Carrier describe the shipment. Either of them can be empty.
 	TrackingNumber, Carrier string
+	CustomFields            CustomValues
 	// AccountRepID is the ID of the employee who was the customer's account rep when the order was
 	// placed.
 	AccountRepID EmployeeID
@@ -45,9 +46,10 @@ type LineItem struct {
 	SKU        SKU
 	// Name is copied from the product when the line item is added to the order. UnitPrice is copied
 	// each time units are added.
-	Name      string
-	Quantity  int
-	UnitPrice Money
+	Name         string
+	Quantity     int
+	UnitPrice    Money
+	CustomFields CustomValues
 }
 
 // Subtotal returns the unit price times the quantity.
@@ -110,6 +112,7 @@ const (
 	EventItemSet                EventType = "item_set"
 	EventItemRemoved            EventType = "item_removed"
 	EventShippingAddressChanged EventType = "shipping_address_changed"
+	EventCustomFieldsChanged    EventType = "custom_fields_changed"
 	EventImported               EventType = "imported"
 )
 
@@ -119,7 +122,7 @@ const (
 func ParseEventType(s string) (EventType, error) {
 	switch t := EventType(s); t {
 	case EventPlaced, EventConfirmed, EventShipped, EventDelivered, EventCancelled, EventItemSet, EventItemRemoved,
-		EventShippingAddressChanged, EventImported:
+		EventShippingAddressChanged, EventCustomFieldsChanged, EventImported:
 		return t, nil
 	}
 	return "", NewInvalidError("is %q, which is not an event type", s)

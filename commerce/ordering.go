@@ -11,7 +11,8 @@ import (
 // MergeLines combines all lines of a product into one line. The products keep the order of their
 // first lines.
 //
-// It returns InvalidInput if a combined quantity is more than MaxQuantity. It also returns the
+// It returns InvalidInput if a combined quantity is more than MaxQuantity, or if the lines of a product
+// set a custom field to different values. It also returns the
 // errors of CheckLineCount.
 func MergeLines(lines []OrderLine) ([]OrderLine, error) {
 	indexes := make(map[SKU]int, len(lines))
@@ -26,6 +27,10 @@ func MergeLines(lines []OrderLine) ([]OrderLine, error) {
 		if merged[j].Quantity += line.Quantity; merged[j].Quantity > MaxQuantity {
 			return nil, NewInvalidInput(FieldPath("items", strconv.Itoa(i), "quantity"), "raises the total quantity of product %s to %d: use at most %d", line.SKU, merged[j].Quantity, MaxQuantity)
 		}
+		if name := merged[j].CustomFields.conflict(line.CustomFields); name != "" {
+			return nil, NewInvalidInput(FieldPath("items", strconv.Itoa(i), name), "differs from the value in an earlier line of product %s: use the same value", line.SKU)
+		}
+		merged[j].CustomFields = merged[j].CustomFields.With(line.CustomFields)
 	}
 	return merged, CheckLineCount(len(merged))
 }
@@ -48,7 +53,7 @@ func (c OrderRequest) Place(id OrderID, at time.Time, customer Customer, product
 	for i := range items {
 		items[i].OrderID, items[i].CustomerID = id, customer.ID
 	}
-	return Order{ID: id, CustomerID: customer.ID, Status: Pending, AccountRepID: customer.AccountRepID, ShippingAddress: c.ShippingAddress,
+	return Order{ID: id, CustomerID: customer.ID, Status: Pending, AccountRepID: customer.AccountRepID, ShippingAddress: c.ShippingAddress, CustomFields: c.CustomFields,
 		PlacedAt: at, UpdatedAt: at, Version: 1}.withItemsAndTotal(items, *q.Total), nil
 }
 
@@ -169,6 +174,12 @@ func (o Order) WithItem(c OrderItemChange, product *Product) (changed Order, res
 		}
 		return Order{}, 0, NewInsufficientStock(FieldPath("quantity"), c.SKU, reserved, available, " beyond the units that the order already reserves")
 	}
+	if i < 0 && c.Quantity > 0 {
+		i = len(items) - 1
+	}
+	if c.Quantity > 0 {
+		items[i].CustomFields = items[i].CustomFields.With(c.CustomFields)
+	}
 	if changed, err = o.withItems(items, FieldPath("quantity")); err != nil {
 		return Order{}, 0, err
 	}
@@ -189,6 +200,22 @@ func newItemPriceChanged(c OrderItemChange, total Money, product *Product) Price
 		return NewUnexpectedPrice(c.SKU, product.UnitPrice, total, lines)
 	}
 	return NewPriceChanged(*c.ExpectedTotal, total, lines)
+}
+
+// WithCustomFields returns a copy of the order with changed custom fields. o.Items must contain all line
+// items.
+//
+// It returns NotFound if the order has no line item of a product in c.Items.
+func (o Order) WithCustomFields(c CustomFieldsChange) (Order, error) {
+	o.CustomFields, o.Items = o.CustomFields.With(c.CustomFields), slices.Clone(o.Items)
+	for n, change := range c.Items {
+		i := slices.IndexFunc(o.Items, func(item LineItem) bool { return item.SKU == change.SKU })
+		if i < 0 {
+			return Order{}, NotFound{newErrorDetails(CodeNotFound, FieldPath("items", strconv.Itoa(n), "sku"), "Product %s is not in the order.", change.SKU)}
+		}
+		o.Items[i].CustomFields = o.Items[i].CustomFields.With(change.CustomFields)
+	}
+	return o, nil
 }
 
 // CheckAddressChange returns InvalidTransition if the shipping address of the order cannot change. Only

@@ -2,6 +2,7 @@ package commerce_test
 
 import (
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -55,7 +56,7 @@ func catalog(t testing.TB) map[commerce.SKU]*commerce.Product {
 var placedAt = time.Date(2026, 2, 1, 9, 30, 0, 0, time.UTC)
 
 func TestPlace(t *testing.T) {
-	cmd := commerce.OrderRequest{CustomerID: "c1", Lines: []commerce.OrderLine{{"mug", 2}, {"lamp", 1}, {"mug", 3}}}
+	cmd := commerce.OrderRequest{CustomerID: "c1", Lines: []commerce.OrderLine{{SKU: "mug", Quantity: 2}, {SKU: "lamp", Quantity: 1}, {SKU: "mug", Quantity: 3}}}
 	o, err := cmd.Place("o1", placedAt, commerce.Customer{ID: "c1", AccountRepID: "rep"}, catalog(t))
 	if err != nil {
 		t.Fatal(err)
@@ -77,12 +78,12 @@ func TestPlaceRejects(t *testing.T) {
 		lines []commerce.OrderLine
 		want  []string // code and field of each user error
 	}{
-		{"several unknown products", []commerce.OrderLine{{"none", 1}, {"mug", 1}, {"nil", 1}}, []string{"NOT_FOUND input.items.0.sku", "NOT_FOUND input.items.2.sku"}},
-		{"more than available", []commerce.OrderLine{{"mug", 11}, {"lamp", 2}}, []string{"INSUFFICIENT_STOCK input.items.0.quantity", "INSUFFICIENT_STOCK input.items.1.quantity"}},
-		{"more than available in two lines", []commerce.OrderLine{{"mug", 6}, {"mug", 6}}, []string{"INSUFFICIENT_STOCK input.items.0.quantity"}},
-		{"two currencies", []commerce.OrderLine{{"mug", 1}, {"vase", 1}}, []string{"INVALID input.items.1.sku"}},
-		{"too large a total", []commerce.OrderLine{{"gold", 2}}, []string{"INVALID input.items"}},
-		{"too high a quantity in two lines", []commerce.OrderLine{{"mug", commerce.MaxQuantity}, {"mug", 1}}, []string{"INVALID input.items.1.quantity"}},
+		{"several unknown products", []commerce.OrderLine{{SKU: "none", Quantity: 1}, {SKU: "mug", Quantity: 1}, {SKU: "nil", Quantity: 1}}, []string{"NOT_FOUND input.items.0.sku", "NOT_FOUND input.items.2.sku"}},
+		{"more than available", []commerce.OrderLine{{SKU: "mug", Quantity: 11}, {SKU: "lamp", Quantity: 2}}, []string{"INSUFFICIENT_STOCK input.items.0.quantity", "INSUFFICIENT_STOCK input.items.1.quantity"}},
+		{"more than available in two lines", []commerce.OrderLine{{SKU: "mug", Quantity: 6}, {SKU: "mug", Quantity: 6}}, []string{"INSUFFICIENT_STOCK input.items.0.quantity"}},
+		{"two currencies", []commerce.OrderLine{{SKU: "mug", Quantity: 1}, {SKU: "vase", Quantity: 1}}, []string{"INVALID input.items.1.sku"}},
+		{"too large a total", []commerce.OrderLine{{SKU: "gold", Quantity: 2}}, []string{"INVALID input.items"}},
+		{"too high a quantity in two lines", []commerce.OrderLine{{SKU: "mug", Quantity: commerce.MaxQuantity}, {SKU: "mug", Quantity: 1}}, []string{"INVALID input.items.1.quantity"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := commerce.OrderRequest{Lines: c.lines}.Place("o1", placedAt, commerce.Customer{ID: "c1"}, catalog(t))
@@ -118,7 +119,7 @@ func TestMoved(t *testing.T) {
 // pendingOrder returns an order of 2 mugs and 1 lamp.
 func pendingOrder(t testing.TB) commerce.Order {
 	t.Helper()
-	o, err := commerce.OrderRequest{Lines: []commerce.OrderLine{{"mug", 2}, {"lamp", 1}}}.Place("o1", placedAt, commerce.Customer{ID: "c1"}, catalog(t))
+	o, err := commerce.OrderRequest{Lines: []commerce.OrderLine{{SKU: "mug", Quantity: 2}, {SKU: "lamp", Quantity: 1}}}.Place("o1", placedAt, commerce.Customer{ID: "c1"}, catalog(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +156,7 @@ func TestWithItem(t *testing.T) {
 			if reserved != c.reserved || after.Total.Decimal() != c.total || *after.ItemCount != c.items || len(after.Items) != c.items {
 				t.Errorf("reserved %d, total %s, %d items, want %d, %s, %d", reserved, after.Total.Decimal(), *after.ItemCount, c.reserved, c.total, c.items)
 			}
-			if again := pendingOrder(t); !slices.Equal(before.Items, again.Items) {
+			if again := pendingOrder(t); !reflect.DeepEqual(before.Items, again.Items) {
 				t.Errorf("WithItem changed its receiver: %+v", before.Items)
 			}
 		})
@@ -214,7 +215,7 @@ func TestChangesOfItemsAddUp(t *testing.T) {
 			}
 			products[sku] = &commerce.Product{SKU: sku, UnitPrice: price, Available: 1_000_000}
 		}
-		o, err := commerce.OrderRequest{Lines: []commerce.OrderLine{{"a", 1}}}.Place("o", placedAt, commerce.Customer{}, products)
+		o, err := commerce.OrderRequest{Lines: []commerce.OrderLine{{SKU: "a", Quantity: 1}}}.Place("o", placedAt, commerce.Customer{}, products)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -52,7 +52,7 @@ func NewQuote(lines []OrderLine, products map[SKU]*Product) Quote {
 			summable = false
 			continue
 		}
-		item := LineItem{SKU: line.SKU, Name: product.Name, Quantity: line.Quantity, UnitPrice: product.UnitPrice}
+		item := LineItem{SKU: line.SKU, Name: product.Name, Quantity: line.Quantity, UnitPrice: product.UnitPrice, CustomFields: line.CustomFields}
 		q.Lines = append(q.Lines, QuotedLine{item, max(0, product.Available)})
 		if product.Available < line.Quantity {
 			q.UserErrors = append(q.UserErrors, NewInsufficientStock(FieldPath("items", index, "quantity"), line.SKU, line.Quantity, product.Available, ""))

@@ -7,10 +7,11 @@ import (
 
 // Product is a product in the catalog.
 type Product struct {
-	SKU       SKU
-	Name      string
-	Category  string
-	UnitPrice Money
+	SKU          SKU
+	Name         string
+	Category     string
+	UnitPrice    Money
+	CustomFields CustomValues `json:",omitzero"`
 	// TotalInventory is the number of units in all warehouses.
 	TotalInventory int `json:"-"`
 	// Available is TotalInventory minus the number of units that pending and confirmed orders reserve.
@@ -101,8 +102,9 @@ type InventoryLevel struct {
 // Warehouse is a location that stores products and ships orders.
 type Warehouse struct {
 	// ID is the warehouse's ID. If the ID of a new warehouse is empty, the server generates an ID.
-	ID   WarehouseID `json:",omitempty"`
-	Name string
+	ID           WarehouseID `json:",omitempty"`
+	Name         string
+	CustomFields CustomValues `json:",omitzero"`
 	// ProductCount is the number of products with an inventory level in the warehouse. It is nil if the
 	// record lacks it.
 	ProductCount *int `json:"-"`
@@ -118,8 +120,9 @@ type Employee struct {
 	JobTitle string
 	HireDate Date
 	// WarehouseID is the ID of the warehouse where the employee works. It may be empty.
-	WarehouseID  WarehouseID `json:",omitempty"`
-	PhoneNumbers []string    `json:",omitempty"`
+	WarehouseID  WarehouseID  `json:",omitempty"`
+	PhoneNumbers []string     `json:",omitempty"`
+	CustomFields CustomValues `json:",omitzero"`
 	// Version increases with every change. It is 0 if the record was written by other software.
 	Version int `json:"-"`
 }

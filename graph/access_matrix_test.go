@@ -179,6 +179,7 @@ var documentsByType = map[string][]string{
 		`{employee(id:"emp_001"){warehouse{%s}}}`, `{order(id:"$O"){accountRep{warehouse{%s}}}}`,
 		`{_entities(representations:[{__typename:"Warehouse",id:"wh_sea"}]){...on Warehouse{%s}}}`,
 		`mutation{createWarehouse(input:{id:"wh_sea",name:"X"}){warehouse{%s} userErrors{code}}}`,
+		`mutation{updateWarehouse(input:{id:"wh_pdx",expectedVersion:999}){warehouse{%s} userErrors{code}}}`,
 	},
 	"Employee": {
 		`{customer(id:"$C"){accountRep{%s}}}`, `{order(id:"$O"){accountRep{%s}}}`, `{customer(id:"$C"){orders{nodes{accountRep{%s}}}}}`, `{employee(id:"rep_001"){%s}}`,
@@ -282,6 +283,16 @@ type accessMatrix struct {
 	cells []cell
 	// permissionsOnly skips the comparison of records.
 	permissionsOnly bool
+}
+
+// schemaWithCustomFields returns a schema that also has the mutation setCustomFields.
+func schemaWithCustomFields(t testing.TB) *ast.Schema {
+	t.Helper()
+	e, err := ParseExtension("test", "extend type Order { custom: Int @field }")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loadSchema(servedSources(e))
 }
 
 func newMatrix(t testing.TB, rules map[string]rule, cells []cell, policy *access.Policy, schema *ast.Schema, dataset sampleStore) *accessMatrix {
@@ -527,7 +538,7 @@ type cell struct {
 
 func allCells(t testing.TB, rules map[string]rule) []cell {
 	t.Helper()
-	documents := document.NewStore(Schema(), document.Options{})
+	documents := document.NewStore(schemaWithCustomFields(t), document.Options{})
 	var all []cell
 	for _, typ := range slices.Sorted(maps.Keys(documentsByType)) {
 		d := parsedSchema.Types[typ]
@@ -646,7 +657,7 @@ func TestMatrixIsComplete(t *testing.T) {
 func TestMatrix(t *testing.T) {
 	t.Parallel()
 	rules := documentedRules(t)
-	m := newMatrix(t, rules, allCells(t, rules), nil, Schema(), newSampleStore(t))
+	m := newMatrix(t, rules, allCells(t, rules), nil, schemaWithCustomFields(t), newSampleStore(t))
 	for _, d := range m.differences(principals(), 20, func(string) bool { return true }) {
 		t.Error(d)
 	}
@@ -685,7 +696,7 @@ func compareWithoutPermission(t testing.TB, rules map[string]rule, cells []cell,
 
 // Each field requires exactly the documented permission.
 func TestMatrixOfSinglePermissions(t *testing.T) {
-	rules, schema, dataset := documentedRules(t), Schema(), newSampleStore(t)
+	rules, schema, dataset := documentedRules(t), schemaWithCustomFields(t), newSampleStore(t)
 	cells := allCells(t, rules)
 	for _, p := range access.Permissions() {
 		for _, d := range compareWithoutPermission(t, rules, cells, schema, dataset, p.String(), func(field string) bool { return rules[field].permission == p.String() }) {
@@ -697,7 +708,7 @@ func TestMatrixOfSinglePermissions(t *testing.T) {
 // The matrix detects every change of a grant in the policy, for the whole schema and for the fields
 // of each root type.
 func TestMatrixDetectsGrants(t *testing.T) {
-	rules, schema, dataset, standard := documentedRules(t), Schema(), newSampleStore(t), access.StandardPolicy()
+	rules, schema, dataset, standard := documentedRules(t), schemaWithCustomFields(t), newSampleStore(t), access.StandardPolicy()
 	cells := allCells(t, rules)
 	prefixes := []string{"", "Query.", "Mutation.", "Subscription."}
 	altered := 0
@@ -738,7 +749,7 @@ func TestMatrixDetectsDirectives(t *testing.T) {
 	rules, dataset := documentedRules(t), newSampleStore(t)
 	cells := allCells(t, rules)
 	removed := 0
-	schema := Schema()
+	schema := schemaWithCustomFields(t)
 	notices := func(what, permission string, directives *ast.DirectiveList, passes func(field string) bool) {
 		if removed++; removed%longtest.Size(4, 1) > 0 {
 			return

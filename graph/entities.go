@@ -10,6 +10,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/graph/extension"
 	"github.com/ordergraph/ordergraph/graph/operation"
 )
 
@@ -158,7 +159,7 @@ func (p plan) planEntities(ctx context.Context, f *operation.Field, to *pendingR
 }
 
 // Subgraph is the result of _service. It describes this API as a subgraph of a federated graph.
-type Subgraph struct{}
+type Subgraph struct{ extension extension.Extension }
 
 // federationFile is the name of a schema file. SDL omits this file, because the tools that compose
 // subgraphs add its definitions themselves.
@@ -166,9 +167,9 @@ const federationFile = "federation.graphqls"
 
 // SDL returns the source text of the schema, including the federation directives. Tools that
 // compose subgraphs into a federated graph need this text.
-func (Subgraph) SDL() string {
+func (s Subgraph) SDL() string {
 	var parts []string
-	for _, source := range sources {
+	for _, source := range servedSources(s.extension) {
 		if !strings.HasSuffix(source.Name, federationFile) {
 			parts = append(parts, source.Input)
 		}
@@ -191,6 +192,6 @@ func (ec *executionContext) __resolve_entities(ctx context.Context, representati
 	return entities
 }
 
-func (ec *executionContext) __resolve__service(context.Context) (Subgraph, error) {
-	return Subgraph{}, nil
+func (ec *executionContext) __resolve__service(context.Context) (Subgraph, error) { //nolint:unparam // gqlgen determines the results
+	return Subgraph{ec.Resolvers.(*Resolver).extension}, nil
 }

@@ -167,6 +167,8 @@ func objectTypeOf(name string) operation.ObjectType {
 		return operation.ObjectType{Satisfies: removeOrderItemPayloadImplementors, Field: numberRemoveOrderItemPayload}
 	case "ReservationLimit":
 		return operation.ObjectType{Satisfies: reservationLimitImplementors, Field: numberReservationLimit}
+	case "SetCustomFieldsPayload":
+		return operation.ObjectType{Satisfies: setCustomFieldsPayloadImplementors, Field: numberSetCustomFieldsPayload}
 	case "SetInventoryLevelPayload":
 		return operation.ObjectType{Satisfies: setInventoryLevelPayloadImplementors, Field: numberSetInventoryLevelPayload}
 	case "SetOrderItemPayload":
@@ -187,6 +189,8 @@ func objectTypeOf(name string) operation.ObjectType {
 		return operation.ObjectType{Satisfies: updateProductPayloadImplementors, Field: numberUpdateProductPayload}
 	case "UpdateShippingAddressPayload":
 		return operation.ObjectType{Satisfies: updateShippingAddressPayloadImplementors, Field: numberUpdateShippingAddressPayload}
+	case "UpdateWarehousePayload":
+		return operation.ObjectType{Satisfies: updateWarehousePayloadImplementors, Field: numberUpdateWarehousePayload}
 	case "VersionConflict":
 		return operation.ObjectType{Satisfies: versionConflictImplementors, Field: numberVersionConflict}
 	case "Viewer":
@@ -1090,6 +1094,8 @@ func (x *execution) fieldCustomer(f *operation.Field, obj *commerce.Customer) bo
 	case 12: // version
 		x.out = scalar.AppendInt(x.out, obj.Version)
 		return true
+	case 0:
+		return x.customField(f, "Customer", obj.CustomFields)
 	default:
 		panic("Customer has no field number " + strconv.Itoa(f.Number))
 	}
@@ -1555,6 +1561,8 @@ func (x *execution) fieldEmployee(f *operation.Field, obj *commerce.Employee) bo
 	case 10: // version
 		x.out = scalar.AppendInt(x.out, obj.Version)
 		return true
+	case 0:
+		return x.customField(f, "Employee", obj.CustomFields)
 	default:
 		panic("Employee has no field number " + strconv.Itoa(f.Number))
 	}
@@ -2424,14 +2432,18 @@ func numberMutation(name string) (int, operation.ArgumentsReader) {
 		return 13, readMutationUpdateProductArguments
 	case "createWarehouse":
 		return 14, readMutationCreateWarehouseArguments
+	case "updateWarehouse":
+		return 15, readMutationUpdateWarehouseArguments
 	case "setInventoryLevel":
-		return 15, readMutationSetInventoryLevelArguments
+		return 16, readMutationSetInventoryLevelArguments
 	case "adjustInventory":
-		return 16, readMutationAdjustInventoryArguments
+		return 17, readMutationAdjustInventoryArguments
 	case "hireEmployee":
-		return 17, readMutationHireEmployeeArguments
+		return 18, readMutationHireEmployeeArguments
 	case "updateEmployee":
-		return 18, readMutationUpdateEmployeeArguments
+		return 19, readMutationUpdateEmployeeArguments
+	case "setCustomFields":
+		return 20, readMutationSetCustomFieldsArguments
 	default:
 		return 0, nil
 	}
@@ -2612,7 +2624,19 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectCreateWarehousePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 15: // setInventoryLevel
+	case 15: // updateWarehouse
+		v, ok := x.resolveMutationUpdateWarehouse(f)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectUpdateWarehousePayload(f.Set, v)
+		x.leave()
+		return written || x.writeNull()
+	case 16: // setInventoryLevel
 		v, ok := x.resolveMutationSetInventoryLevel(f)
 		if !ok {
 			return x.writeNull()
@@ -2624,7 +2648,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectSetInventoryLevelPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 16: // adjustInventory
+	case 17: // adjustInventory
 		v, ok := x.resolveMutationAdjustInventory(f)
 		if !ok {
 			return x.writeNull()
@@ -2636,7 +2660,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectAdjustInventoryPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 17: // hireEmployee
+	case 18: // hireEmployee
 		v, ok := x.resolveMutationHireEmployee(f)
 		if !ok {
 			return x.writeNull()
@@ -2648,7 +2672,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectHireEmployeePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 18: // updateEmployee
+	case 19: // updateEmployee
 		v, ok := x.resolveMutationUpdateEmployee(f)
 		if !ok {
 			return x.writeNull()
@@ -2658,6 +2682,18 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		}
 		x.enter(f)
 		written := x.objectUpdateEmployeePayload(f.Set, v)
+		x.leave()
+		return written || x.writeNull()
+	case 20: // setCustomFields
+		v, ok := x.resolveMutationSetCustomFields(f)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectSetCustomFieldsPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
 	default:
@@ -2973,6 +3009,28 @@ func (x *execution) resolveMutationCreateWarehouse(f *operation.Field) (v *Paylo
 	return v, x.recordError(f, err)
 }
 
+type mutationUpdateWarehouseArguments struct {
+	input input.UpdateWarehouseInput
+}
+
+func readMutationUpdateWarehouseArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_updateWarehouse_args(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return &mutationUpdateWarehouseArguments{
+		input: read["input"].(input.UpdateWarehouseInput),
+	}, nil
+}
+
+func (x *execution) resolveMutationUpdateWarehouse(f *operation.Field) (v *Payload[commerce.Warehouse], ok bool) {
+	defer x.recoverPanic(f, &ok)
+	a := f.ArgumentsIn(x.operation.arguments).(*mutationUpdateWarehouseArguments)
+	x.currentField = f
+	v, err := x.mutationResolvers.UpdateWarehouse(x.resolverCtx, a.input)
+	return v, x.recordError(f, err)
+}
+
 type mutationSetInventoryLevelArguments struct {
 	input input.SetInventoryLevelInput
 }
@@ -3058,6 +3116,28 @@ func (x *execution) resolveMutationUpdateEmployee(f *operation.Field) (v *Payloa
 	a := f.ArgumentsIn(x.operation.arguments).(*mutationUpdateEmployeeArguments)
 	x.currentField = f
 	v, err := x.mutationResolvers.UpdateEmployee(x.resolverCtx, a.input)
+	return v, x.recordError(f, err)
+}
+
+type mutationSetCustomFieldsArguments struct {
+	input input.SetCustomFieldsInput
+}
+
+func readMutationSetCustomFieldsArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_setCustomFields_args(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return &mutationSetCustomFieldsArguments{
+		input: read["input"].(input.SetCustomFieldsInput),
+	}, nil
+}
+
+func (x *execution) resolveMutationSetCustomFields(f *operation.Field) (v *Payload[commerce.Order], ok bool) {
+	defer x.recoverPanic(f, &ok)
+	a := f.ArgumentsIn(x.operation.arguments).(*mutationSetCustomFieldsArguments)
+	x.currentField = f
+	v, err := x.mutationResolvers.SetCustomFields(x.resolverCtx, a.input)
 	return v, x.recordError(f, err)
 }
 
@@ -3305,6 +3385,8 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 	case 16: // version
 		x.out = scalar.AppendInt(x.out, obj.Version)
 		return true
+	case 0:
+		return x.customField(f, "Order", obj.CustomFields)
 	default:
 		panic("Order has no field number " + strconv.Itoa(f.Number))
 	}
@@ -3960,6 +4042,8 @@ func (x *execution) fieldOrderItem(f *operation.Field, obj *commerce.LineItem) b
 		written := x.objectOrder(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
+	case 0:
+		return x.customField(f, "OrderItem", obj.CustomFields)
 	default:
 		panic("OrderItem has no field number " + strconv.Itoa(f.Number))
 	}
@@ -4588,6 +4672,8 @@ func (x *execution) fieldProduct(f *operation.Field, obj *commerce.Product) bool
 	case 11: // version
 		x.out = scalar.AppendInt(x.out, obj.Version)
 		return true
+	case 0:
+		return x.customField(f, "Product", obj.CustomFields)
 	default:
 		panic("Product has no field number " + strconv.Itoa(f.Number))
 	}
@@ -5986,6 +6072,55 @@ func (x *execution) resolveReservationLimitCode(f *operation.Field, obj *commerc
 	return obj.Code(), true
 }
 
+func numberSetCustomFieldsPayload(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "order":
+		return 1, nil
+	case "userErrors":
+		return 2, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectSetCustomFieldsPayload writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectSetCustomFieldsPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldSetCustomFieldsPayload(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldSetCustomFieldsPayload writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldSetCustomFieldsPayload(f *operation.Field, obj *Payload[commerce.Order]) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"SetCustomFieldsPayload"`...)
+		return true
+	case 1: // order
+		if obj.Value == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectOrder(f.Set, obj.Value)
+		x.leave()
+		return written || x.writeNull()
+	case 2: // userErrors
+		return x.listUserError(f, obj.UserErrors)
+	default:
+		panic("SetCustomFieldsPayload has no field number " + strconv.Itoa(f.Number))
+	}
+}
+
 func numberSetInventoryLevelPayload(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
@@ -6550,6 +6685,55 @@ func (x *execution) fieldUpdateShippingAddressPayload(f *operation.Field, obj *P
 	}
 }
 
+func numberUpdateWarehousePayload(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "warehouse":
+		return 1, nil
+	case "userErrors":
+		return 2, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectUpdateWarehousePayload writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectUpdateWarehousePayload(set *operation.SelectionSet, obj *Payload[commerce.Warehouse]) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldUpdateWarehousePayload(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldUpdateWarehousePayload writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldUpdateWarehousePayload(f *operation.Field, obj *Payload[commerce.Warehouse]) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"UpdateWarehousePayload"`...)
+		return true
+	case 1: // warehouse
+		if obj.Value == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectWarehouse(f.Set, obj.Value)
+		x.leave()
+		return written || x.writeNull()
+	case 2: // userErrors
+		return x.listUserError(f, obj.UserErrors)
+	default:
+		panic("UpdateWarehousePayload has no field number " + strconv.Itoa(f.Number))
+	}
+}
+
 func numberVersionConflict(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
@@ -6777,6 +6961,8 @@ func (x *execution) fieldWarehouse(f *operation.Field, obj *commerce.Warehouse) 
 	case 6: // version
 		x.out = scalar.AppendInt(x.out, obj.Version)
 		return true
+	case 0:
+		return x.customField(f, "Warehouse", obj.CustomFields)
 	default:
 		panic("Warehouse has no field number " + strconv.Itoa(f.Number))
 	}
@@ -7578,6 +7764,8 @@ func appendOrderEventType(b []byte, v commerce.EventType) []byte {
 		return append(b, `"ITEM_REMOVED"`...)
 	case commerce.EventShippingAddressChanged:
 		return append(b, `"SHIPPING_ADDRESS_CHANGED"`...)
+	case commerce.EventCustomFieldsChanged:
+		return append(b, `"CUSTOM_FIELDS_CHANGED"`...)
 	case commerce.EventImported:
 		return append(b, `"IMPORTED"`...)
 	default:

@@ -124,14 +124,15 @@ type admittedOperation struct {
 
 // NewExecutor returns an Executor.
 func NewExecutor(opts Options) *Executor {
-	return newExecutor(opts, Schema())
+	return newExecutor(opts, loadSchema(servedSources(opts.Extension)))
 }
 
 func newExecutor(opts Options, served *ast.Schema) *Executor {
 	r := &Resolver{
-		store: opts.Store, feed: opts.Feed, cursors: opts.Cursors, report: opts.Report, authenticated: opts.Authenticated, requestID: opts.RequestID, observeBatch: opts.ObserveBatch,
+		store: opts.Store, feed: opts.Feed, cursors: opts.Cursors, report: opts.Report, authenticated: opts.Authenticated, requestID: opts.RequestID, extension: opts.Extension, observeBatch: opts.ObserveBatch,
 		access: operation.NewAccessChecker(served, opts.Policy, !opts.NoIntrospection), entityTypes: entityTypes(),
 	}
+	restrictCustomFields(&r.access, served, opts.Extension)
 	schema := &executableSchema{SchemaData: served, Resolvers: r}
 	limits := setting.OrDefaults(opts.Limits)
 	if opts.Rates.Burst > 0 {
@@ -147,7 +148,7 @@ func newExecutor(opts Options, served *ast.Schema) *Executor {
 		resolver:           r,
 		schema:             schema,
 		fields:             fields,
-		preparer:           operation.NewPreparer(served, r.access, costs, objectTypeOf, fields.generated),
+		preparer:           operation.NewPreparer(served, r.access, costs, customInputs{opts.Extension, served}.objectType, fields.generated),
 		lookahead:          true,
 		limits:             limits,
 		costs:              costs,

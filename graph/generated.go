@@ -248,6 +248,7 @@ type ComplexityRoot struct {
 		HireEmployee          func(childComplexity int, input input.HireEmployeeInput) int
 		PlaceOrder            func(childComplexity int, input input.PlaceOrderInput) int
 		RemoveOrderItem       func(childComplexity int, input input.RemoveOrderItemInput) int
+		SetCustomFields       func(childComplexity int, input input.SetCustomFieldsInput) int
 		SetInventoryLevel     func(childComplexity int, input input.SetInventoryLevelInput) int
 		SetOrderItem          func(childComplexity int, input input.SetOrderItemInput) int
 		ShipOrder             func(childComplexity int, input input.ShipOrderInput) int
@@ -255,6 +256,7 @@ type ComplexityRoot struct {
 		UpdateEmployee        func(childComplexity int, input input.UpdateEmployeeInput) int
 		UpdateProduct         func(childComplexity int, input input.UpdateProductInput) int
 		UpdateShippingAddress func(childComplexity int, input input.UpdateShippingAddressInput) int
+		UpdateWarehouse       func(childComplexity int, input input.UpdateWarehouseInput) int
 	}
 
 	NotFound struct {
@@ -449,6 +451,11 @@ type ComplexityRoot struct {
 		Message func(childComplexity int) int
 	}
 
+	SetCustomFieldsPayload struct {
+		UserErrors func(childComplexity int) int
+		Value      func(childComplexity int) int
+	}
+
 	SetInventoryLevelPayload struct {
 		UserErrors func(childComplexity int) int
 		Value      func(childComplexity int) int
@@ -499,6 +506,11 @@ type ComplexityRoot struct {
 	}
 
 	UpdateShippingAddressPayload struct {
+		UserErrors func(childComplexity int) int
+		Value      func(childComplexity int) int
+	}
+
+	UpdateWarehousePayload struct {
 		UserErrors func(childComplexity int) int
 		Value      func(childComplexity int) int
 	}
@@ -583,10 +595,12 @@ type MutationResolver interface {
 	CreateProduct(ctx context.Context, input input.CreateProductInput) (*Payload[commerce.Product], error)
 	UpdateProduct(ctx context.Context, input input.UpdateProductInput) (*Payload[commerce.Product], error)
 	CreateWarehouse(ctx context.Context, input input.CreateWarehouseInput) (*Payload[commerce.Warehouse], error)
+	UpdateWarehouse(ctx context.Context, input input.UpdateWarehouseInput) (*Payload[commerce.Warehouse], error)
 	SetInventoryLevel(ctx context.Context, input input.SetInventoryLevelInput) (*Payload[commerce.InventoryLevel], error)
 	AdjustInventory(ctx context.Context, input input.AdjustInventoryInput) (*Payload[commerce.InventoryLevel], error)
 	HireEmployee(ctx context.Context, input input.HireEmployeeInput) (*Payload[commerce.Employee], error)
 	UpdateEmployee(ctx context.Context, input input.UpdateEmployeeInput) (*Payload[commerce.Employee], error)
+	SetCustomFields(ctx context.Context, input input.SetCustomFieldsInput) (*Payload[commerce.Order], error)
 }
 
 type OrderResolver interface {
@@ -944,6 +958,133 @@ type EmployeeEdge {
   cursor: String!
   "The record."
   node: Employee!
+}
+`, BuiltIn: false},
+	{Name: "../schema/custom_fields.graphqls", Input: `# Served only if orders or line items have custom fields (docs/custom-fields.md).
+
+extend type Mutation {
+  """
+  Changes custom fields of an order and of its line items. Fields that are omitted keep their current
+  values. null removes a value. The order can have any status.
+
+  Cost: one DynamoDB transaction (write pattern WP20). Access: customers (their own), staff, admins,
+  services.
+  """
+  setCustomFields(
+    "The order and the changes."
+    input: SetCustomFieldsInput!
+  ): SetCustomFieldsPayload @access(permission: CHANGE_ORDER)
+    @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict", "TooManyLines"])
+}
+
+"Changes of an order's custom fields. Each custom field of ` + "`" + `Order` + "`" + ` is a field of this input."
+input SetCustomFieldsInput {
+  "The order's ID."
+  orderId: ID!
+  "The line items whose custom fields change."
+  items: [ItemFieldsInput!]
+  """
+  The ` + "`" + `version` + "`" + ` that the order had when the client read it. If the version has changed since then,
+  the mutation changes nothing, and returns the user error ` + "`" + `VersionConflict` + "`" + ` and the current order.
+  If this field is omitted, the server does not check the version.
+  """
+  expectedVersion: Int
+}
+
+"Changes of a line item's custom fields. Each custom field of ` + "`" + `OrderItem` + "`" + ` is a field of this input."
+input ItemFieldsInput {
+  "The product's SKU."
+  sku: ID!
+}
+`, BuiltIn: false},
+	{Name: "../schema/custom_inputs.graphqls", Input: `# Not served. The executor puts the values of custom fields in an input into its field customFields
+# (graph/custom_fields.go).
+
+"The values of custom fields."
+scalar CustomFields
+
+extend input CreateCustomerInput {
+  "The values of custom fields."
+  customFields: CustomFields
+}
+
+extend input UpdateCustomerInput {
+  "The values of custom fields."
+  customFields: CustomFields
+}
+
+extend input PlaceOrderInput {
+  "The values of custom fields."
+  customFields: CustomFields
+}
+
+extend input QuoteInput {
+  "The values of custom fields."
+  customFields: CustomFields
+}
+
+extend input OrderLineInput {
+  "The values of custom fields."
+  customFields: CustomFields
+}
+
+extend input SetOrderItemInput {
+  "The values of custom fields."
+  customFields: CustomFields
+}
+
+extend input SetCustomFieldsInput {
+  "The values of custom fields."
+  customFields: CustomFields
+}
+
+extend input ItemFieldsInput {
+  "The values of custom fields."
+  customFields: CustomFields
+}
+
+extend input CreateProductInput {
+  "The values of custom fields."
+  customFields: CustomFields
+}
+
+extend input UpdateProductInput {
+  "The values of custom fields."
+  customFields: CustomFields
+}
+
+extend input CreateWarehouseInput {
+  "The values of custom fields."
+  customFields: CustomFields
+}
+
+extend input UpdateWarehouseInput {
+  "The values of custom fields."
+  customFields: CustomFields
+}
+
+extend input HireEmployeeInput {
+  "The values of custom fields."
+  customFields: CustomFields
+}
+
+extend input UpdateEmployeeInput {
+  "The values of custom fields."
+  customFields: CustomFields
+}
+`, BuiltIn: false},
+	{Name: "../schema/custom_payloads.graphqls", Input: `# Generated by internal/generate. Do not edit.
+
+"""
+The result of ` + "`" + `setCustomFields` + "`" + `. If the mutation was rejected, ` + "`" + `order` + "`" + ` is null. After a ` + "`" + `VersionConflict` + "`" + `, however, it contains the current record.
+
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `TooManyLines` + "`" + `.
+"""
+type SetCustomFieldsPayload {
+  "The order after the mutation. If the user error is a ` + "`" + `VersionConflict` + "`" + `, the field contains the current order, or null if the order does not exist. After any other user error, the field is null."
+  order: Order
+  "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
+  userErrors: [UserError!]!
 }
 `, BuiltIn: false},
 	{Name: "../schema/federation.graphqls", Input: `# The definitions of the federation subgraph specification:
@@ -1398,6 +1539,20 @@ input CreateWarehouseInput {
   idempotencyKey: String
 }
 
+"The new values of a warehouse's fields. Fields that are omitted or null keep their current values."
+input UpdateWarehouseInput {
+  "The warehouse's ID."
+  id: ID!
+  "The warehouse's new name, which has up to 200 bytes."
+  name: String
+  """
+  The ` + "`" + `version` + "`" + ` that the warehouse had when the client read it. If the version has changed since
+  then, the mutation changes nothing, and returns the user error ` + "`" + `VersionConflict` + "`" + ` and the current
+  warehouse. If this field is omitted, the server does not check the version.
+  """
+  expectedVersion: Int
+}
+
 "The new number of units of a product in a warehouse."
 input SetInventoryLevelInput {
   "The product's SKU."
@@ -1655,6 +1810,16 @@ type Mutation {
     input: CreateWarehouseInput!
   ): CreateWarehousePayload @access(permission: CHANGE_WAREHOUSES)
     @userErrors(types: ["InvalidInput", "AlreadyExists", "IdempotencyKeyReused"])
+  """
+  Changes the name of a warehouse. Fields that are omitted or null keep their current values.
+
+  Cost: one DynamoDB transaction (write pattern WP19). Access: admins.
+  """
+  updateWarehouse(
+    "The changes."
+    input: UpdateWarehouseInput!
+  ): UpdateWarehousePayload @access(permission: CHANGE_WAREHOUSES)
+    @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict"])
   """
   Sets the number of units of a product in a warehouse, for example after a stock count. The
   mutation cannot remove units that orders have reserved.
@@ -2111,6 +2276,18 @@ User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `AlreadyExists` + "`"
 """
 type CreateWarehousePayload {
   "The warehouse after the mutation. If the mutation was rejected, the field is null."
+  warehouse: Warehouse
+  "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
+  userErrors: [UserError!]!
+}
+
+"""
+The result of ` + "`" + `updateWarehouse` + "`" + `. If the mutation was rejected, ` + "`" + `warehouse` + "`" + ` is null. After a ` + "`" + `VersionConflict` + "`" + `, however, it contains the current record.
+
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `.
+"""
+type UpdateWarehousePayload {
+  "The warehouse after the mutation. If the user error is a ` + "`" + `VersionConflict` + "`" + `, the field contains the current warehouse, or null if the warehouse does not exist. After any other user error, the field is null."
   warehouse: Warehouse
   "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
   userErrors: [UserError!]!
@@ -3112,6 +3289,8 @@ enum OrderEventType {
   ITEM_REMOVED
   "The shipping address changed."
   SHIPPING_ADDRESS_CHANGED
+  "Custom fields of the order or of its line items changed."
+  CUSTOM_FIELDS_CHANGED
   """
   The order was imported from another system, or a repair added this event to correct the timeline.
   The field ` + "`" + `to` + "`" + ` contains the status of the order.
@@ -4143,6 +4322,20 @@ func (ec *executionContext) field_Mutation_removeOrderItem_args(ctx context.Cont
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_setCustomFields_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (input.SetCustomFieldsInput, error) {
+			return ec.unmarshalNSetCustomFieldsInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐSetCustomFieldsInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_setInventoryLevel_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -4233,6 +4426,20 @@ func (ec *executionContext) field_Mutation_updateShippingAddress_args(ctx contex
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (input.UpdateShippingAddressInput, error) {
 			return ec.unmarshalNUpdateShippingAddressInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐUpdateShippingAddressInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_updateWarehouse_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (input.UpdateWarehouseInput, error) {
+			return ec.unmarshalNUpdateWarehouseInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐUpdateWarehouseInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -6676,7 +6883,7 @@ func (ec *executionContext) unmarshalInputCreateCustomerInput(ctx context.Contex
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"id", "name", "email", "phoneNumbers", "accountRepId", "idempotencyKey"}
+	fieldsInOrder := [...]string{"id", "name", "email", "phoneNumbers", "accountRepId", "idempotencyKey", "customFields"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -6725,6 +6932,13 @@ func (ec *executionContext) unmarshalInputCreateCustomerInput(ctx context.Contex
 				return it, err
 			}
 			it.IdempotencyKey = data
+		case "customFields":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("customFields"))
+			data, err := ec.unmarshalOCustomFields2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐCustomFields(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CustomFields = data
 		}
 	}
 	return it, nil
@@ -6741,7 +6955,7 @@ func (ec *executionContext) unmarshalInputCreateProductInput(ctx context.Context
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"sku", "name", "category", "unitPrice", "idempotencyKey"}
+	fieldsInOrder := [...]string{"sku", "name", "category", "unitPrice", "idempotencyKey", "customFields"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -6783,6 +6997,13 @@ func (ec *executionContext) unmarshalInputCreateProductInput(ctx context.Context
 				return it, err
 			}
 			it.IdempotencyKey = data
+		case "customFields":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("customFields"))
+			data, err := ec.unmarshalOCustomFields2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐCustomFields(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CustomFields = data
 		}
 	}
 	return it, nil
@@ -6799,7 +7020,7 @@ func (ec *executionContext) unmarshalInputCreateWarehouseInput(ctx context.Conte
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"id", "name", "idempotencyKey"}
+	fieldsInOrder := [...]string{"id", "name", "idempotencyKey", "customFields"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -6827,6 +7048,13 @@ func (ec *executionContext) unmarshalInputCreateWarehouseInput(ctx context.Conte
 				return it, err
 			}
 			it.IdempotencyKey = data
+		case "customFields":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("customFields"))
+			data, err := ec.unmarshalOCustomFields2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐCustomFields(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CustomFields = data
 		}
 	}
 	return it, nil
@@ -6931,7 +7159,7 @@ func (ec *executionContext) unmarshalInputHireEmployeeInput(ctx context.Context,
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"id", "name", "jobTitle", "hireDate", "warehouseId", "phoneNumbers", "idempotencyKey"}
+	fieldsInOrder := [...]string{"id", "name", "jobTitle", "hireDate", "warehouseId", "phoneNumbers", "idempotencyKey", "customFields"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -6987,6 +7215,50 @@ func (ec *executionContext) unmarshalInputHireEmployeeInput(ctx context.Context,
 				return it, err
 			}
 			it.IdempotencyKey = data
+		case "customFields":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("customFields"))
+			data, err := ec.unmarshalOCustomFields2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐCustomFields(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CustomFields = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputItemFieldsInput(ctx context.Context, obj any) (input.ItemFieldsInput, error) {
+	var it input.ItemFieldsInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"sku", "customFields"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "sku":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("sku"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Sku = data
+		case "customFields":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("customFields"))
+			data, err := ec.unmarshalOCustomFields2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐCustomFields(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CustomFields = data
 		}
 	}
 	return it, nil
@@ -7040,7 +7312,7 @@ func (ec *executionContext) unmarshalInputOrderLineInput(ctx context.Context, ob
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"sku", "quantity"}
+	fieldsInOrder := [...]string{"sku", "quantity", "customFields"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -7061,6 +7333,13 @@ func (ec *executionContext) unmarshalInputOrderLineInput(ctx context.Context, ob
 				return it, err
 			}
 			it.Quantity = data
+		case "customFields":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("customFields"))
+			data, err := ec.unmarshalOCustomFields2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐCustomFields(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CustomFields = data
 		}
 	}
 	return it, nil
@@ -7077,7 +7356,7 @@ func (ec *executionContext) unmarshalInputPlaceOrderInput(ctx context.Context, o
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"customerId", "items", "shippingAddress", "expectedTotal", "idempotencyKey"}
+	fieldsInOrder := [...]string{"customerId", "items", "shippingAddress", "expectedTotal", "idempotencyKey", "customFields"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -7119,6 +7398,13 @@ func (ec *executionContext) unmarshalInputPlaceOrderInput(ctx context.Context, o
 				return it, err
 			}
 			it.IdempotencyKey = data
+		case "customFields":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("customFields"))
+			data, err := ec.unmarshalOCustomFields2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐCustomFields(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CustomFields = data
 		}
 	}
 	return it, nil
@@ -7135,7 +7421,7 @@ func (ec *executionContext) unmarshalInputQuoteInput(ctx context.Context, obj an
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"items"}
+	fieldsInOrder := [...]string{"items", "customFields"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -7149,6 +7435,13 @@ func (ec *executionContext) unmarshalInputQuoteInput(ctx context.Context, obj an
 				return it, err
 			}
 			it.Items = data
+		case "customFields":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("customFields"))
+			data, err := ec.unmarshalOCustomFields2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐCustomFields(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CustomFields = data
 		}
 	}
 	return it, nil
@@ -7193,6 +7486,57 @@ func (ec *executionContext) unmarshalInputRemoveOrderItemInput(ctx context.Conte
 				return it, err
 			}
 			it.ExpectedVersion = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputSetCustomFieldsInput(ctx context.Context, obj any) (input.SetCustomFieldsInput, error) {
+	var it input.SetCustomFieldsInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"orderId", "items", "expectedVersion", "customFields"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "orderId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("orderId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.OrderID = data
+		case "items":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("items"))
+			data, err := ec.unmarshalOItemFieldsInput2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐItemFieldsInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Items = data
+		case "expectedVersion":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expectedVersion"))
+			data, err := ec.unmarshalOInt2ᚖint32(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExpectedVersion = data
+		case "customFields":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("customFields"))
+			data, err := ec.unmarshalOCustomFields2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐCustomFields(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CustomFields = data
 		}
 	}
 	return it, nil
@@ -7260,7 +7604,7 @@ func (ec *executionContext) unmarshalInputSetOrderItemInput(ctx context.Context,
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"orderId", "sku", "quantity", "expectedTotal", "expectedVersion"}
+	fieldsInOrder := [...]string{"orderId", "sku", "quantity", "expectedTotal", "expectedVersion", "customFields"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -7302,6 +7646,13 @@ func (ec *executionContext) unmarshalInputSetOrderItemInput(ctx context.Context,
 				return it, err
 			}
 			it.ExpectedVersion = data
+		case "customFields":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("customFields"))
+			data, err := ec.unmarshalOCustomFields2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐCustomFields(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CustomFields = data
 		}
 	}
 	return it, nil
@@ -7438,7 +7789,7 @@ func (ec *executionContext) unmarshalInputUpdateCustomerInput(ctx context.Contex
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"id", "name", "email", "phoneNumbers", "expectedVersion"}
+	fieldsInOrder := [...]string{"id", "name", "email", "phoneNumbers", "expectedVersion", "customFields"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -7480,6 +7831,13 @@ func (ec *executionContext) unmarshalInputUpdateCustomerInput(ctx context.Contex
 				return it, err
 			}
 			it.ExpectedVersion = data
+		case "customFields":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("customFields"))
+			data, err := ec.unmarshalOCustomFields2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐCustomFields(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CustomFields = data
 		}
 	}
 	return it, nil
@@ -7496,7 +7854,7 @@ func (ec *executionContext) unmarshalInputUpdateEmployeeInput(ctx context.Contex
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"id", "name", "jobTitle", "warehouseId", "phoneNumbers", "expectedVersion"}
+	fieldsInOrder := [...]string{"id", "name", "jobTitle", "warehouseId", "phoneNumbers", "expectedVersion", "customFields"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -7545,6 +7903,13 @@ func (ec *executionContext) unmarshalInputUpdateEmployeeInput(ctx context.Contex
 				return it, err
 			}
 			it.ExpectedVersion = data
+		case "customFields":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("customFields"))
+			data, err := ec.unmarshalOCustomFields2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐCustomFields(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CustomFields = data
 		}
 	}
 	return it, nil
@@ -7561,7 +7926,7 @@ func (ec *executionContext) unmarshalInputUpdateProductInput(ctx context.Context
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"sku", "name", "category", "unitPrice", "stockBuckets", "expectedVersion"}
+	fieldsInOrder := [...]string{"sku", "name", "category", "unitPrice", "stockBuckets", "expectedVersion", "customFields"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -7610,6 +7975,13 @@ func (ec *executionContext) unmarshalInputUpdateProductInput(ctx context.Context
 				return it, err
 			}
 			it.ExpectedVersion = data
+		case "customFields":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("customFields"))
+			data, err := ec.unmarshalOCustomFields2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐCustomFields(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CustomFields = data
 		}
 	}
 	return it, nil
@@ -7654,6 +8026,57 @@ func (ec *executionContext) unmarshalInputUpdateShippingAddressInput(ctx context
 				return it, err
 			}
 			it.ExpectedVersion = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputUpdateWarehouseInput(ctx context.Context, obj any) (input.UpdateWarehouseInput, error) {
+	var it input.UpdateWarehouseInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "name", "expectedVersion", "customFields"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = data
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		case "expectedVersion":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expectedVersion"))
+			data, err := ec.unmarshalOInt2ᚖint32(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExpectedVersion = data
+		case "customFields":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("customFields"))
+			data, err := ec.unmarshalOCustomFields2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐCustomFields(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CustomFields = data
 		}
 	}
 	return it, nil
@@ -7767,6 +8190,8 @@ var removeOrderItemPayloadImplementors = []string{"RemoveOrderItemPayload"}
 
 var reservationLimitImplementors = []string{"ReservationLimit", "UserError"}
 
+var setCustomFieldsPayloadImplementors = []string{"SetCustomFieldsPayload"}
+
 var setInventoryLevelPayloadImplementors = []string{"SetInventoryLevelPayload"}
 
 var setOrderItemPayloadImplementors = []string{"SetOrderItemPayload"}
@@ -7786,6 +8211,8 @@ var updateEmployeePayloadImplementors = []string{"UpdateEmployeePayload"}
 var updateProductPayloadImplementors = []string{"UpdateProductPayload"}
 
 var updateShippingAddressPayloadImplementors = []string{"UpdateShippingAddressPayload"}
+
+var updateWarehousePayloadImplementors = []string{"UpdateWarehousePayload"}
 
 var versionConflictImplementors = []string{"VersionConflict", "UserError"}
 
@@ -8287,6 +8714,11 @@ func (ec *executionContext) unmarshalNInt2int32(ctx context.Context, v any) (int
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNItemFieldsInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐItemFieldsInput(ctx context.Context, v any) (*input.ItemFieldsInput, error) {
+	res, err := ec.unmarshalInputItemFieldsInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNMoneyInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐMoneyInput(ctx context.Context, v any) (*input.MoneyInput, error) {
 	res, err := ec.unmarshalInputMoneyInput(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
@@ -8349,6 +8781,11 @@ func (ec *executionContext) unmarshalNRemoveOrderItemInput2githubᚗcomᚋorderg
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNSetCustomFieldsInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐSetCustomFieldsInput(ctx context.Context, v any) (input.SetCustomFieldsInput, error) {
+	res, err := ec.unmarshalInputSetCustomFieldsInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNSetInventoryLevelInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐSetInventoryLevelInput(ctx context.Context, v any) (input.SetInventoryLevelInput, error) {
 	res, err := ec.unmarshalInputSetInventoryLevelInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -8397,6 +8834,11 @@ func (ec *executionContext) unmarshalNUpdateProductInput2githubᚗcomᚋordergra
 
 func (ec *executionContext) unmarshalNUpdateShippingAddressInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐUpdateShippingAddressInput(ctx context.Context, v any) (input.UpdateShippingAddressInput, error) {
 	res, err := ec.unmarshalInputUpdateShippingAddressInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNUpdateWarehouseInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐUpdateWarehouseInput(ctx context.Context, v any) (input.UpdateWarehouseInput, error) {
+	res, err := ec.unmarshalInputUpdateWarehouseInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
@@ -8572,6 +9014,15 @@ func (ec *executionContext) unmarshalOCurrencyCode2ᚖgithubᚗcomᚋordergraph�
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalOCustomFields2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐCustomFields(ctx context.Context, v any) (*input.CustomFields, error) {
+	if v == nil {
+		return nil, nil
+	}
+	var res = new(input.CustomFields)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalODate2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐDate(ctx context.Context, v any) (commerce.Date, error) {
 	res, err := scalar.UnmarshalDate(v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -8604,6 +9055,23 @@ func (ec *executionContext) unmarshalOInt2ᚖint32(ctx context.Context, v any) (
 	}
 	res, err := graphql.UnmarshalInt32(v)
 	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalOItemFieldsInput2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐItemFieldsInputᚄ(ctx context.Context, v any) ([]*input.ItemFieldsInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*input.ItemFieldsInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNItemFieldsInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐItemFieldsInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
 }
 
 func (ec *executionContext) unmarshalOMoneyInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐMoneyInput(ctx context.Context, v any) (*input.MoneyInput, error) {

@@ -826,6 +826,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.RemoveOrderItem(childComplexity, args["input"].(input.RemoveOrderItemInput)), true
+	case "Mutation.setCustomFields":
+		if e.ComplexityRoot.Mutation.SetCustomFields == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_setCustomFields_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.SetCustomFields(childComplexity, args["input"].(input.SetCustomFieldsInput)), true
 	case "Mutation.setInventoryLevel":
 		if e.ComplexityRoot.Mutation.SetInventoryLevel == nil {
 			break
@@ -903,6 +914,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.UpdateShippingAddress(childComplexity, args["input"].(input.UpdateShippingAddressInput)), true
+	case "Mutation.updateWarehouse":
+		if e.ComplexityRoot.Mutation.UpdateWarehouse == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_updateWarehouse_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.UpdateWarehouse(childComplexity, args["input"].(input.UpdateWarehouseInput)), true
 
 	case "NotFound.code":
 		if e.ComplexityRoot.NotFound.Code == nil {
@@ -1796,6 +1818,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.ReservationLimit.Message(childComplexity), true
 
+	case "SetCustomFieldsPayload.userErrors":
+		if e.ComplexityRoot.SetCustomFieldsPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SetCustomFieldsPayload.UserErrors(childComplexity), true
+	case "SetCustomFieldsPayload.order":
+		if e.ComplexityRoot.SetCustomFieldsPayload.Value == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SetCustomFieldsPayload.Value(childComplexity), true
+
 	case "SetInventoryLevelPayload.userErrors":
 		if e.ComplexityRoot.SetInventoryLevelPayload.UserErrors == nil {
 			break
@@ -1965,6 +2000,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.UpdateShippingAddressPayload.Value(childComplexity), true
 
+	case "UpdateWarehousePayload.userErrors":
+		if e.ComplexityRoot.UpdateWarehousePayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UpdateWarehousePayload.UserErrors(childComplexity), true
+	case "UpdateWarehousePayload.warehouse":
+		if e.ComplexityRoot.UpdateWarehousePayload.Value == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UpdateWarehousePayload.Value(childComplexity), true
+
 	case "VersionConflict.code":
 		if e.ComplexityRoot.VersionConflict.Code == nil {
 			break
@@ -2114,11 +2162,13 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputDateRange,
 		ec.unmarshalInputDeliverOrderInput,
 		ec.unmarshalInputHireEmployeeInput,
+		ec.unmarshalInputItemFieldsInput,
 		ec.unmarshalInputMoneyInput,
 		ec.unmarshalInputOrderLineInput,
 		ec.unmarshalInputPlaceOrderInput,
 		ec.unmarshalInputQuoteInput,
 		ec.unmarshalInputRemoveOrderItemInput,
+		ec.unmarshalInputSetCustomFieldsInput,
 		ec.unmarshalInputSetInventoryLevelInput,
 		ec.unmarshalInputSetOrderItemInput,
 		ec.unmarshalInputShipOrderInput,
@@ -2127,6 +2177,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputUpdateEmployeeInput,
 		ec.unmarshalInputUpdateProductInput,
 		ec.unmarshalInputUpdateShippingAddressInput,
+		ec.unmarshalInputUpdateWarehouseInput,
 	)
 	first := true
 
@@ -2781,6 +2832,16 @@ func (ec *executionContext) childFields_RemoveOrderItemPayload(ctx context.Conte
 	return nil, fmt.Errorf("no field named %q was found under type RemoveOrderItemPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_SetCustomFieldsPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "order":
+		return ec.fieldContext_SetCustomFieldsPayload_order(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_SetCustomFieldsPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SetCustomFieldsPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_SetInventoryLevelPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "inventoryLevel":
@@ -2861,6 +2922,16 @@ func (ec *executionContext) childFields_UpdateShippingAddressPayload(ctx context
 		return ec.fieldContext_UpdateShippingAddressPayload_userErrors(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type UpdateShippingAddressPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_UpdateWarehousePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "warehouse":
+		return ec.fieldContext_UpdateWarehousePayload_warehouse(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_UpdateWarehousePayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UpdateWarehousePayload", field.Name)
 }
 
 func (ec *executionContext) childFields_Viewer(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -6472,6 +6543,51 @@ func (ec *executionContext) fieldContext_Mutation_createWarehouse(ctx context.Co
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_updateWarehouse(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_updateWarehouse(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().UpdateWarehouse(ctx, fc.Args["input"].(input.UpdateWarehouseInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Warehouse]) graphql.Marshaler {
+			return ec.marshalOUpdateWarehousePayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_Mutation_updateWarehouse(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UpdateWarehousePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_updateWarehouse_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_setInventoryLevel(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -6646,6 +6762,51 @@ func (ec *executionContext) fieldContext_Mutation_updateEmployee(ctx context.Con
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_updateEmployee_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_setCustomFields(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_setCustomFields(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().SetCustomFields(ctx, fc.Args["input"].(input.SetCustomFieldsInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {
+			return ec.marshalOSetCustomFieldsPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_Mutation_setCustomFields(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SetCustomFieldsPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_setCustomFields_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -10552,6 +10713,72 @@ func (ec *executionContext) fieldContext_ReservationLimit_limit(_ context.Contex
 	return graphql.NewScalarFieldContext("ReservationLimit", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
+func (ec *executionContext) _SetCustomFieldsPayload_order(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Order]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SetCustomFieldsPayload_order(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Value, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Order) graphql.Marshaler {
+			return ec.marshalOOrder2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐOrder(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_SetCustomFieldsPayload_order(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SetCustomFieldsPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Order(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SetCustomFieldsPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Order]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SetCustomFieldsPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_SetCustomFieldsPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SetCustomFieldsPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _SetInventoryLevelPayload_inventoryLevel(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.InventoryLevel]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -11316,6 +11543,72 @@ func (ec *executionContext) _UpdateShippingAddressPayload_userErrors(ctx context
 func (ec *executionContext) fieldContext_UpdateShippingAddressPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "UpdateShippingAddressPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _UpdateWarehousePayload_warehouse(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Warehouse]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UpdateWarehousePayload_warehouse(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Value, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Warehouse) graphql.Marshaler {
+			return ec.marshalOWarehouse2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐWarehouse(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_UpdateWarehousePayload_warehouse(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UpdateWarehousePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Warehouse(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _UpdateWarehousePayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Warehouse]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UpdateWarehousePayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_UpdateWarehousePayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UpdateWarehousePayload",
 		Field:      field,
 		IsMethod:   false,
 		IsResolver: false,
@@ -14004,6 +14297,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
+		case "updateWarehouse":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_updateWarehouse(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		case "setInventoryLevel":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_setInventoryLevel(ctx, field)
@@ -14028,6 +14328,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "updateEmployee":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_updateEmployee(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "setCustomFields":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_setCustomFields(ctx, field)
 			})
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
@@ -16509,6 +16816,47 @@ func (ec *executionContext) _ReservationLimit(ctx context.Context, sel ast.Selec
 	return out
 }
 
+func (ec *executionContext) _SetCustomFieldsPayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.Order]) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, setCustomFieldsPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("SetCustomFieldsPayload")
+		case "order":
+			out.Values[i] = ec._SetCustomFieldsPayload_order(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._SetCustomFieldsPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 func (ec *executionContext) _SetInventoryLevelPayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.InventoryLevel]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, setInventoryLevelPayloadImplementors)
 
@@ -16891,6 +17239,47 @@ func (ec *executionContext) _UpdateShippingAddressPayload(ctx context.Context, s
 			}
 		case "userErrors":
 			out.Values[i] = ec._UpdateShippingAddressPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+func (ec *executionContext) _UpdateWarehousePayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.Warehouse]) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, updateWarehousePayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("UpdateWarehousePayload")
+		case "warehouse":
+			out.Values[i] = ec._UpdateWarehousePayload_warehouse(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._UpdateWarehousePayload_userErrors(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -18032,6 +18421,7 @@ var (
 		"ITEM_SET":                 commerce.EventItemSet,
 		"ITEM_REMOVED":             commerce.EventItemRemoved,
 		"SHIPPING_ADDRESS_CHANGED": commerce.EventShippingAddressChanged,
+		"CUSTOM_FIELDS_CHANGED":    commerce.EventCustomFieldsChanged,
 		"IMPORTED":                 commerce.EventImported,
 	}
 	marshalNOrderEventType2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐEventType = map[commerce.EventType]string{
@@ -18043,6 +18433,7 @@ var (
 		commerce.EventItemSet:                "ITEM_SET",
 		commerce.EventItemRemoved:            "ITEM_REMOVED",
 		commerce.EventShippingAddressChanged: "SHIPPING_ADDRESS_CHANGED",
+		commerce.EventCustomFieldsChanged:    "CUSTOM_FIELDS_CHANGED",
 		commerce.EventImported:               "IMPORTED",
 	}
 )
@@ -18711,6 +19102,13 @@ func (ec *executionContext) marshalOCurrencyCode2ᚖgithubᚗcomᚋordergraphᚋ
 	return res
 }
 
+func (ec *executionContext) marshalOCustomFields2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐCustomFields(ctx context.Context, sel ast.SelectionSet, v *input.CustomFields) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return v
+}
+
 func (ec *executionContext) marshalOCustomer2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐCustomer(ctx context.Context, sel ast.SelectionSet, v *commerce.Customer) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -18884,6 +19282,13 @@ func (ec *executionContext) marshalORemoveOrderItemPayload2ᚖgithubᚗcomᚋord
 	return ec._RemoveOrderItemPayload(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalOSetCustomFieldsPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._SetCustomFieldsPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalOSetInventoryLevelPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.InventoryLevel]) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -18968,6 +19373,13 @@ func (ec *executionContext) marshalOUpdateShippingAddressPayload2ᚖgithubᚗcom
 		return graphql.Null
 	}
 	return ec._UpdateShippingAddressPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOUpdateWarehousePayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Warehouse]) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._UpdateWarehousePayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOWarehouse2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐWarehouse(ctx context.Context, sel ast.SelectionSet, v *commerce.Warehouse) graphql.Marshaler {

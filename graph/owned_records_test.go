@@ -38,7 +38,7 @@ func ownedEntity(k model.Keys) (*model.Entity, commerce.CustomerID) {
 func TestRecordsOfOtherCustomersAreNotRead(t *testing.T) {
 	t.Parallel()
 	rules := documentedRules(t)
-	m := newMatrix(t, rules, nil, nil, Schema(), newSampleStore(t))
+	m := newMatrix(t, rules, nil, nil, schemaWithCustomFields(t), newSampleStore(t))
 	policy, read := access.StandardPolicy(), map[string]bool{}
 	subjects := []recordSet{ownSubject}
 	for _, pair := range otherCustomerPairs {

@@ -283,6 +283,10 @@ func (r *mutationResolver) CreateWarehouse(ctx context.Context, input input.Crea
 	return executeMutation(ctx, r.Resolver, r.store.CreateWarehouse, input.Command, input.IdempotencyKey)
 }
 
+func (r *mutationResolver) UpdateWarehouse(ctx context.Context, input input.UpdateWarehouseInput) (*Payload[commerce.Warehouse], error) {
+	return executeMutation(ctx, r.Resolver, r.store.UpdateWarehouse, input.Command, nil)
+}
+
 func (r *mutationResolver) SetInventoryLevel(ctx context.Context, input input.SetInventoryLevelInput) (*Payload[commerce.InventoryLevel], error) {
 	return executeMutation(ctx, r.Resolver, r.store.SetInventoryLevel, input.Command, nil)
 }
@@ -297,6 +301,10 @@ func (r *mutationResolver) HireEmployee(ctx context.Context, input input.HireEmp
 
 func (r *mutationResolver) UpdateEmployee(ctx context.Context, input input.UpdateEmployeeInput) (*Payload[commerce.Employee], error) {
 	return executeMutation(ctx, r.Resolver, r.store.UpdateEmployee, input.Command, nil)
+}
+
+func (r *mutationResolver) SetCustomFields(ctx context.Context, input input.SetCustomFieldsInput) (*Payload[commerce.Order], error) {
+	return executeMutation(ctx, r.Resolver, r.store.SetCustomFields, input.Command, nil)
 }
 
 // list adds the arguments to a request. Cursors are valid only for the same arguments,

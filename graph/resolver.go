@@ -26,13 +26,13 @@ import (
 	"context"
 	"time"
 
-	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/feed"
 	"github.com/ordergraph/ordergraph/graph/document"
+	"github.com/ordergraph/ordergraph/graph/extension"
 	"github.com/ordergraph/ordergraph/graph/observe"
 	"github.com/ordergraph/ordergraph/graph/operation"
 	"github.com/ordergraph/ordergraph/graph/paging"
@@ -44,6 +44,9 @@ import (
 // Options are the options of an Executor.
 type Options struct {
 	Store *dynamo.Store
+	// Extension contains the custom fields of the schema. The caller must also have declared them
+	// (Extension.Declare).
+	Extension extension.Extension
 	// Feed delivers the events of subscriptions. If Feed is nil, the server rejects subscriptions.
 	Feed *feed.Feed
 	// Cursors signs the cursors of lists.
@@ -110,23 +113,15 @@ type Resolver struct {
 	authenticated bool
 	access        operation.AccessChecker
 	entityTypes   []entityType
+	extension     extension.Extension
 	requestID     func(ctx context.Context) string
 	observeBatch  func(pattern string, keys int)
 }
 
-// Schema returns the schema that clients see. It omits definitions that clients cannot use.
+// Schema returns the schema that clients see, without custom fields. It omits definitions that clients
+// cannot use.
 func Schema() *ast.Schema {
-	schema := gqlparser.MustLoadSchema(sources...)
-	// The data of @defer would be lost in a response to a plain POST request.
-	for _, name := range []string{"defer", "link", "key", "shareable", "access", operation.ReadsDirective, "userErrors"} {
-		delete(schema.Directives, name)
-	}
-	// A schema must not contain a built-in scalar that it does not use, such as Float
-	// (https://spec.graphql.org/September2025/#sec-Scalars.Built-in-Scalars).
-	for _, name := range []string{"link__Import", "federation__FieldSet", "Float"} {
-		delete(schema.Types, name)
-	}
-	return schema
+	return loadSchema(servedSources(extension.Extension{}))
 }
 
 type explainKey struct{}

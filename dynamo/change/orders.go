@@ -388,7 +388,7 @@ func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce
 			after.EmbedsItems = false // the embedded list of line items cannot be decoded, so do not replace it
 		}
 		oldQuantity := cmd.Quantity - delta
-		if delta == 0 {
+		if delta == 0 && cmd.CustomFields.IsZero() {
 			return order, nil
 		}
 		event := commerce.Event{Type: commerce.EventItemSet, Note: fmt.Sprintf("%s: %d, before: %d", cmd.SKU, cmd.Quantity, oldQuantity)}
@@ -468,5 +468,46 @@ func (m Mutations) UpdateShippingAddress(ctx context.Context, caller Caller, cmd
 		}
 		err = c.updateOrder(ctx, current, before, &after, commerce.Event{Type: commerce.EventShippingAddressChanged}, nil)
 		return &after, err
+	})
+}
+
+// SetCustomFields changes the custom fields of an order and of its line items.
+//
+// Errors: commerce.NotFound, commerce.VersionConflict (with the current order),
+// commerce.TooManyLines, and errors from mutate.
+func (m Mutations) SetCustomFields(ctx context.Context, caller Caller, cmd commerce.CustomFieldsChange) (*commerce.Order, error) {
+	return mutate(ctx, m.table, &model.WriteSetCustomFields, caller, cmd, m.table.DecodeOrder, func(ctx context.Context, c *change) (*commerce.Order, error) {
+		order, current, err := c.readOrder(ctx, cmd.OrderID, cmd.ExpectedVersion)
+		if err != nil {
+			return order, err
+		}
+		before := *order
+		if len(cmd.Items) > 0 {
+			if before.Items, err = c.allItems(ctx, order); err != nil {
+				return nil, err
+			}
+		}
+		after, err := before.WithCustomFields(cmd)
+		if err != nil {
+			return nil, err
+		}
+		b, written := &c.KeyBuilder, map[commerce.SKU]bool{}
+		for _, item := range after.Items {
+			i := slices.IndexFunc(before.Items, func(i commerce.LineItem) bool { return i.SKU == item.SKU })
+			if !model.EqualRecords(model.OrderItemRecord(b, before, before.Items[i]), model.OrderItemRecord(b, after, item)) && !written[item.SKU] {
+				c.updateItemRecord(before, after, item.SKU)
+				written[item.SKU] = true
+			}
+		}
+		if len(written) == 0 && model.EqualRecords(model.EncodeAttributes(&before), model.EncodeAttributes(&after)) {
+			return order, nil
+		}
+		if err := c.updateOrder(ctx, current, order, &after, commerce.Event{Type: commerce.EventCustomFieldsChanged}, nil); err != nil {
+			return nil, err
+		}
+		if len(c.writes) > table.MaxTransactionActions {
+			return nil, commerce.NewTooManyLines(commerce.FieldPath("items"), len(cmd.Items), commerce.MaxLines)
+		}
+		return &after, nil
 	})
 }

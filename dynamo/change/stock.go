@@ -83,6 +83,27 @@ func (m Mutations) CreateWarehouse(ctx context.Context, caller Caller, cmd comme
 	})
 }
 
+// UpdateWarehouse changes the name of a warehouse.
+//
+// Errors: commerce.NotFound, commerce.VersionConflict (with the current warehouse), and errors from
+// mutate.
+func (m Mutations) UpdateWarehouse(ctx context.Context, caller Caller, cmd commerce.WarehouseChange) (*commerce.Warehouse, error) {
+	return mutate(ctx, m.table, &model.WriteUpdateWarehouse, caller, cmd, model.DecodeWarehouse, func(ctx context.Context, c *change) (*commerce.Warehouse, error) {
+		before, current, err := readRecordToChange(ctx, c, model.DecodeWarehouse, "warehouse", cmd.ID, "id", cmd.ExpectedVersion, model.WarehouseByID.Key(&c.KeyBuilder, cmd.ID))
+		if err != nil {
+			return before, err
+		}
+		after := *before
+		cmd.Apply(&after)
+		if model.EqualRecords(model.EncodeAttributes(before), model.EncodeAttributes(&after)) {
+			return before, nil
+		}
+		after.Version++
+		c.updateWithEdges(&c.KeyBuilder, current, before, &after, model.AttrVersion)
+		return &after, nil
+	})
+}
+
 // SetInventoryLevel sets the quantity of a product in a warehouse.
 //
 // Errors: commerce.UserErrors (NotFound), commerce.VersionConflict (with the current inventory

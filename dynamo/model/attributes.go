@@ -469,7 +469,9 @@ func (a *attributeVisitor) lineItems(o *commerce.Order) {
 		if o.EmbedsItems {
 			lines := make([]types.AttributeValue, len(o.Items))
 			for i, item := range SortBySKU(o.Items) {
-				lines[i] = &types.AttributeValueMemberM{Value: encode(embeddedItemAttributes, item)}
+				line := encode(embeddedItemAttributes, item)
+				keepUnknownMembers(line, item.CustomFields)
+				lines[i] = &types.AttributeValueMemberM{Value: line}
 			}
 			a.encoded[name] = ListValue(lines...)
 		}
@@ -506,6 +508,9 @@ func (a *attributeVisitor) readLineItems(o *commerce.Order) {
 			}
 		}
 		embeddedItemAttributes(&item, &o.Items[len(o.Items)-1])
+		if line.Record != nil {
+			o.Items[len(o.Items)-1].CustomFields = commerce.StoredCustomValues(storedValues{record: line.Record, embedded: true})
+		}
 		if err := item.Err(); err != nil {
 			o.Items = o.Items[:len(o.Items)-1]
 			a.Fail(name, fmt.Sprintf("contains a line item that cannot be read: %v", err))

@@ -24,6 +24,7 @@ func customerAttributes(a *attributeVisitor, c *commerce.Customer) {
 	indexedTextAttribute(a, "accountRepId", &c.AccountRepID, commerce.MaxIDLength, repKey, presenceOptional)
 	a.optionalCounter(AttrOrderCount, &c.OrderCount, nil)
 	a.flag(AttrSpendingComplete, &c.SpendingComplete)
+	a.customFields("Customer", &c.CustomFields)
 	a.createdAt(&c.CreatedAt)
 	a.updatedAt(&c.UpdatedAt, c.CreatedAt)
 	a.version(&c.Version)

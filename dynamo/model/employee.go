@@ -10,6 +10,7 @@ func employeeAttributes(a *attributeVisitor, e *commerce.Employee) {
 	textAttribute(a, "jobTitle", &e.JobTitle, commerce.MaxName)
 	normalizedAttribute(a, &e.JobTitle)
 	parsedTextAttribute(a, "hireDate", &e.HireDate, commerce.ParseDate, "2026-01-01")
+	a.customFields("Employee", &e.CustomFields)
 	indexedTextAttribute(a, "warehouseId", &e.WarehouseID, commerce.MaxIDLength, warehouseKey, presenceOptional)
 	a.version(&e.Version)
 }

@@ -321,6 +321,10 @@ var (
 		Writes: entities(EntityEmployee, EntityRepOrders), OptionalWrites: entities(EntityWarehouse, EntityIdempotency)}.withEdges(&EntityEmployee)
 	WriteUpdateEmployee = WritePattern{ID: "WP18", Mutation: "updateEmployee",
 		Writes: entities(EntityEmployee), OptionalWrites: entities(EntityWarehouse), Reads: entities(EntityEmployee)}.withEdges(&EntityEmployee)
+	WriteUpdateWarehouse = WritePattern{ID: "WP19", Mutation: "updateWarehouse",
+		Writes: entities(EntityWarehouse), Reads: entities(EntityWarehouse)}.withEdges(&EntityWarehouse)
+	WriteSetCustomFields = WritePattern{ID: "WP20", Mutation: "setCustomFields",
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), OptionalWritesPerLine: entities(EntityOrderItem), Reads: entities(EntityOrder), ReadsItems: true}
 )
 
 func entities(entities ...Entity) []Entity { return entities }

@@ -85,6 +85,7 @@ func orderAttributes(a *attributeVisitor, parts *orderWithOptionalFields) {
 	a.address("shippingAddress", &o.ShippingAddress, &parts.address)
 	optionalTextAttribute(a, "trackingNumber", &o.TrackingNumber, commerce.MaxName)
 	optionalTextAttribute(a, "carrier", &o.Carrier, commerce.MaxName)
+	a.customFields("Order", &o.CustomFields)
 	if o.EmbedsItems && o.ItemCount == nil && a.mode == modeReading {
 		parts.count = len(o.Items)
 		o.ItemCount = &parts.count
@@ -113,6 +114,7 @@ func embeddedItemAttributes(a *attributeVisitor, i *commerce.LineItem) {
 	textAttribute(a, "name", &i.Name, commerce.MaxName)
 	a.requiredNumber("qty", &i.Quantity)
 	a.amount("price", &i.UnitPrice, commerce.MaxPriceDigits)
+	a.customFields("OrderItem", &i.CustomFields)
 	if _, err := i.Subtotal(); err != nil && a.mode == modeReading {
 		a.Fail("qty", "times the price has too many digits")
 	}

@@ -74,6 +74,8 @@ func WritePatterns() []WritePattern {
 		WriteAdjustInventory,
 		WriteHireEmployee,
 		WriteUpdateEmployee,
+		WriteUpdateWarehouse,
+		WriteSetCustomFields,
 	}
 }
 

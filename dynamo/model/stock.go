@@ -26,6 +26,7 @@ func productAttributes(a *attributeVisitor, p *commerce.Product) {
 	}
 	a.optionalCounter(AttrOrderCount, &p.OrderCount, nil)
 	a.stockBuckets(&p.StockBuckets)
+	a.customFields("Product", &p.CustomFields)
 	a.version(&p.Version)
 	// Edges omit the stock numbers, so a product decoded from an edge is partial. A product's own
 	// record is never partial, even if other software omitted these numbers.
@@ -152,6 +153,7 @@ func warehouseAttributes(a *attributeVisitor, w *commerce.Warehouse) {
 		a.reportInvalid("name", commerce.NewInvalidError("is empty"))
 	}
 	a.optionalCounter(AttrProductCount, &w.ProductCount, nil)
+	a.customFields("Warehouse", &w.CustomFields)
 	a.version(&w.Version)
 }
 

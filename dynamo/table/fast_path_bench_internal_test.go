@@ -178,6 +178,11 @@ func TestFastPathRecordsMatchSDK(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		for _, o := range orders {
+			for i := range o.Items {
+				o.Items[i].CustomFields = commerce.CustomValues{} // they refer to the record
+			}
+		}
 		return orders
 	}
 	if got, want := read(s), read(onSDK(s)); !reflect.DeepEqual(got, want) || len(got) != 50 || len(got[7].Items) != 3 || got[7].ShippingAddress.City != "Springfield" {

@@ -12,6 +12,7 @@ func (in CreateCustomerInput) Command(c *Validator) commerce.Customer {
 		Email:        parseValue(c, parseEmail, in.Email, "email"),
 		PhoneNumbers: parsePhoneNumbers(c, in.PhoneNumbers),
 		AccountRepID: parseOptional(c, commerce.ParseID[commerce.EmployeeID], in.AccountRepID, "accountRepId"),
+		CustomFields: parseCustomFields(c, in.CustomFields),
 	}
 }
 
@@ -23,6 +24,7 @@ func (in UpdateCustomerInput) Command(c *Validator) commerce.CustomerChange {
 		Email:           parseChange(c, parseEmail, in.Email, "email"),
 		PhoneNumbers:    parseListChange(c, parsePhoneNumbers, in.PhoneNumbers),
 		ExpectedVersion: parseExpectedVersion(c, in.ExpectedVersion),
+		CustomFields:    parseCustomFields(c, in.CustomFields),
 	}
 }
 
@@ -34,6 +36,7 @@ func (in SetOrderItemInput) Command(c *Validator) commerce.OrderItemChange {
 		Quantity:        parseValue(c, parseQuantity, in.Quantity, "quantity"),
 		ExpectedTotal:   parseExpectedTotal(c, in.ExpectedTotal),
 		ExpectedVersion: parseExpectedVersion(c, in.ExpectedVersion),
+		CustomFields:    parseCustomFields(c, in.CustomFields),
 	}
 }
 
@@ -49,10 +52,11 @@ func (in UpdateShippingAddressInput) Command(c *Validator) commerce.ShippingAddr
 // Command validates the input and returns a commerce.Product.
 func (in CreateProductInput) Command(c *Validator) commerce.Product {
 	return commerce.Product{
-		SKU:       parseValue(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
-		Name:      parseValue(c, parseName, in.Name, "name"),
-		Category:  parseValue(c, parseCategory, in.Category, "category"),
-		UnitPrice: parseUnitPrice(c, in.UnitPrice),
+		SKU:          parseValue(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
+		Name:         parseValue(c, parseName, in.Name, "name"),
+		Category:     parseValue(c, parseCategory, in.Category, "category"),
+		UnitPrice:    parseUnitPrice(c, in.UnitPrice),
+		CustomFields: parseCustomFields(c, in.CustomFields),
 	}
 }
 
@@ -65,14 +69,26 @@ func (in UpdateProductInput) Command(c *Validator) commerce.ProductChange {
 		UnitPrice:       parseProductChangeUnitPrice(c, in.UnitPrice),
 		StockBuckets:    parseChange(c, parseStockBuckets, in.StockBuckets, "stockBuckets"),
 		ExpectedVersion: parseExpectedVersion(c, in.ExpectedVersion),
+		CustomFields:    parseCustomFields(c, in.CustomFields),
 	}
 }
 
 // Command validates the input and returns a commerce.Warehouse.
 func (in CreateWarehouseInput) Command(c *Validator) commerce.Warehouse {
 	return commerce.Warehouse{
-		ID:   parseOptional(c, commerce.ParseID[commerce.WarehouseID], in.ID, "id"),
-		Name: parseValue(c, parseName, in.Name, "name"),
+		ID:           parseOptional(c, commerce.ParseID[commerce.WarehouseID], in.ID, "id"),
+		Name:         parseValue(c, parseName, in.Name, "name"),
+		CustomFields: parseCustomFields(c, in.CustomFields),
+	}
+}
+
+// Command validates the input and returns a commerce.WarehouseChange.
+func (in UpdateWarehouseInput) Command(c *Validator) commerce.WarehouseChange {
+	return commerce.WarehouseChange{
+		ID:              parseValue(c, commerce.ParseID[commerce.WarehouseID], in.ID, "id"),
+		Name:            parseChange(c, parseName, in.Name, "name"),
+		ExpectedVersion: parseExpectedVersion(c, in.ExpectedVersion),
+		CustomFields:    parseCustomFields(c, in.CustomFields),
 	}
 }
 
@@ -104,6 +120,7 @@ func (in HireEmployeeInput) Command(c *Validator) commerce.Employee {
 		HireDate:     in.HireDate,
 		WarehouseID:  parseOptional(c, commerce.ParseID[commerce.WarehouseID], in.WarehouseID, "warehouseId"),
 		PhoneNumbers: parsePhoneNumbers(c, in.PhoneNumbers),
+		CustomFields: parseCustomFields(c, in.CustomFields),
 	}
 }
 
@@ -116,5 +133,6 @@ func (in UpdateEmployeeInput) Command(c *Validator) commerce.EmployeeChange {
 		WarehouseID:     parseOmittable(c, commerce.ParseID[commerce.WarehouseID], in.WarehouseID, "warehouseId"),
 		PhoneNumbers:    parseListChange(c, parsePhoneNumbers, in.PhoneNumbers),
 		ExpectedVersion: parseExpectedVersion(c, in.ExpectedVersion),
+		CustomFields:    parseCustomFields(c, in.CustomFields),
 	}
 }

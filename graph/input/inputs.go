@@ -237,6 +237,7 @@ func (in PlaceOrderInput) Command(c *Validator) commerce.OrderRequest {
 		CustomerID:    parseValue(c, commerce.ParseID[commerce.CustomerID], in.CustomerID, "customerId"),
 		Lines:         parseOrderLines(c, in.Items),
 		ExpectedTotal: parseExpectedTotal(c, in.ExpectedTotal),
+		CustomFields:  parseCustomFields(c, in.CustomFields),
 	}
 	if in.ShippingAddress != nil {
 		a := parseShippingAddress(c, in.ShippingAddress)
@@ -253,6 +254,7 @@ func (in PlaceOrderInput) Command(c *Validator) commerce.OrderRequest {
 func (in QuoteInput) Lines() ([]commerce.OrderLine, error) {
 	c := NewValidator("")
 	lines := parseOrderLines(c, in.Items)
+	parseCustomFields(c, in.CustomFields)
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
@@ -286,8 +288,9 @@ func parseOrderLines(c *Validator, items []*OrderLineInput) []commerce.OrderLine
 
 func parseOrderLine(c *Validator, in *OrderLineInput, index string) commerce.OrderLine {
 	return commerce.OrderLine{
-		SKU:      parseValue(c, commerce.ParseID[commerce.SKU], in.Sku, "items", index, "sku"),
-		Quantity: parseValue(c, parseQuantity, in.Quantity, "items", index, "quantity"),
+		SKU:          parseValue(c, commerce.ParseID[commerce.SKU], in.Sku, "items", index, "sku"),
+		Quantity:     parseValue(c, parseQuantity, in.Quantity, "items", index, "quantity"),
+		CustomFields: parseCustomFields(c, in.CustomFields, "items", index),
 	}
 }
 

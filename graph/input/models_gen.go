@@ -115,6 +115,8 @@ type CreateCustomerInput struct {
 	// 128 bytes and must not contain `#`. Different callers can use the same key. On a server without
 	// authentication, all clients count as one caller.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
+	// The values of custom fields.
+	CustomFields *CustomFields `json:"customFields,omitempty"`
 }
 
 // A product to create.
@@ -134,6 +136,8 @@ type CreateProductInput struct {
 	// 128 bytes and must not contain `#`. Different callers can use the same key. On a server without
 	// authentication, all clients count as one caller.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
+	// The values of custom fields.
+	CustomFields *CustomFields `json:"customFields,omitempty"`
 }
 
 // A warehouse to create.
@@ -149,6 +153,8 @@ type CreateWarehouseInput struct {
 	// 128 bytes and must not contain `#`. Different callers can use the same key. On a server without
 	// authentication, all clients count as one caller.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
+	// The values of custom fields.
+	CustomFields *CustomFields `json:"customFields,omitempty"`
 }
 
 // An order to mark as delivered.
@@ -191,6 +197,16 @@ type HireEmployeeInput struct {
 	// 128 bytes and must not contain `#`. Different callers can use the same key. On a server without
 	// authentication, all clients count as one caller.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
+	// The values of custom fields.
+	CustomFields *CustomFields `json:"customFields,omitempty"`
+}
+
+// Changes of a line item's custom fields. Each custom field of `OrderItem` is a field of this input.
+type ItemFieldsInput struct {
+	// The product's SKU.
+	Sku string `json:"sku"`
+	// The values of custom fields.
+	CustomFields *CustomFields `json:"customFields,omitempty"`
 }
 
 // An amount of money.
@@ -220,6 +236,8 @@ type OrderLineInput struct {
 	Sku string `json:"sku"`
 	// The number of units, from 1 to 1,000,000.
 	Quantity int32 `json:"quantity"`
+	// The values of custom fields.
+	CustomFields *CustomFields `json:"customFields,omitempty"`
 }
 
 // An order to place.
@@ -240,6 +258,8 @@ type PlaceOrderInput struct {
 	// 128 bytes and must not contain `#`. Different callers can use the same key. On a server without
 	// authentication, all clients count as one caller.
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
+	// The values of custom fields.
+	CustomFields *CustomFields `json:"customFields,omitempty"`
 }
 
 // The queries that clients can send. The last line of a query's description lists the roles that can
@@ -253,6 +273,8 @@ type QuoteInput struct {
 	// The products and their quantities. If several entries have the same product, the server adds up
 	// their quantities.
 	Items []*OrderLineInput `json:"items"`
+	// The values of custom fields.
+	CustomFields *CustomFields `json:"customFields,omitempty"`
 }
 
 // A line item to remove from an order.
@@ -265,6 +287,20 @@ type RemoveOrderItemInput struct {
 	// the mutation changes nothing, and returns the user error `VersionConflict` and the current order.
 	// If this field is omitted, the server does not check the version.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
+}
+
+// Changes of an order's custom fields. Each custom field of `Order` is a field of this input.
+type SetCustomFieldsInput struct {
+	// The order's ID.
+	OrderID string `json:"orderId"`
+	// The line items whose custom fields change.
+	Items []*ItemFieldsInput `json:"items,omitempty"`
+	// The `version` that the order had when the client read it. If the version has changed since then,
+	// the mutation changes nothing, and returns the user error `VersionConflict` and the current order.
+	// If this field is omitted, the server does not check the version.
+	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
+	// The values of custom fields.
+	CustomFields *CustomFields `json:"customFields,omitempty"`
 }
 
 // The new number of units of a product in a warehouse.
@@ -298,6 +334,8 @@ type SetOrderItemInput struct {
 	// the mutation changes nothing, and returns the user error `VersionConflict` and the current order.
 	// If this field is omitted, the server does not check the version.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
+	// The values of custom fields.
+	CustomFields *CustomFields `json:"customFields,omitempty"`
 }
 
 // An order to ship.
@@ -354,6 +392,8 @@ type UpdateCustomerInput struct {
 	// then, the mutation changes nothing, and returns the user error `VersionConflict` and the current
 	// customer. If this field is omitted, the server does not check the version.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
+	// The values of custom fields.
+	CustomFields *CustomFields `json:"customFields,omitempty"`
 }
 
 // The new values of an employee's fields. Fields that are omitted or null keep their current values.
@@ -374,6 +414,8 @@ type UpdateEmployeeInput struct {
 	// then, the mutation changes nothing, and returns the user error `VersionConflict` and the current
 	// employee. If this field is omitted, the server does not check the version.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
+	// The values of custom fields.
+	CustomFields *CustomFields `json:"customFields,omitempty"`
 }
 
 // The new values of a product's fields. Fields that are omitted or null keep their current values.
@@ -394,6 +436,8 @@ type UpdateProductInput struct {
 	// the mutation changes nothing, and returns the user error `VersionConflict` and the current
 	// product. If this field is omitted, the server does not check the version.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
+	// The values of custom fields.
+	CustomFields *CustomFields `json:"customFields,omitempty"`
 }
 
 // The new shipping address of an order.
@@ -406,4 +450,18 @@ type UpdateShippingAddressInput struct {
 	// the mutation changes nothing, and returns the user error `VersionConflict` and the current order.
 	// If this field is omitted, the server does not check the version.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
+}
+
+// The new values of a warehouse's fields. Fields that are omitted or null keep their current values.
+type UpdateWarehouseInput struct {
+	// The warehouse's ID.
+	ID string `json:"id"`
+	// The warehouse's new name, which has up to 200 bytes.
+	Name *string `json:"name,omitempty"`
+	// The `version` that the warehouse had when the client read it. If the version has changed since
+	// then, the mutation changes nothing, and returns the user error `VersionConflict` and the current
+	// warehouse. If this field is omitted, the server does not check the version.
+	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
+	// The values of custom fields.
+	CustomFields *CustomFields `json:"customFields,omitempty"`
 }

@@ -91,6 +91,17 @@ func NewAccessChecker(schema *ast.Schema, policy *access.Policy, introspection b
 	return a
 }
 
+// RequireRoles restricts a field of an object or of an input to callers with one of the given roles.
+func (a *AccessChecker) RequireRoles(f *ast.FieldDefinition, roles []access.Role) {
+	var permission access.Permission
+	a.Policy, permission = a.Policy.WithRoles(roles)
+	if _, guarded := a.fields[f]; guarded {
+		a.fields[f] = permission
+	} else {
+		a.inputs[f] = permission
+	}
+}
+
 // declaredPermission returns the permission in the @access directive. If there is no such
 // directive, it returns false.
 func declaredPermission(directives ast.DirectiveList) (access.Permission, bool) {

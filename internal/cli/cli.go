@@ -448,6 +448,7 @@ func newHandler(ctx context.Context, cfg config.Config, serving server.Options, 
 	serving.Origins, serving.Hosts, serving.Proxies, serving.Limits, serving.Weights = cfg.Origins, cfg.Hosts, cfg.Proxies, cfg.ServerLimits, cfg.ShareWeights
 	opts := &serving.Graph
 	opts.Cursors, opts.Limits, opts.Rates, opts.NoIntrospection = paging.NewCursorSigner(cfg.CursorKey), cfg.Limits, cfg.Rates, !cfg.Introspection
+	opts.Extension = cfg.Extension
 	serving.NoGraphiQL = !cfg.GraphiQL
 	var err error
 	if opts.Prices, err = readPrices(cfg); err != nil {

@@ -174,9 +174,9 @@ func TestHelpOfSettings(t *testing.T) {
 // A command's help describes each of its flags.
 func TestCommandHelp(t *testing.T) {
 	for command, flags := range map[string][]string{
-		"serve": {"-addr", "-config", "-data", "-sample"}, "local": {"-addr", "-config", "-data", "-ttl-interval"}, "table": {"-config", "-data", "-parallel", "-units-per-second"}, "seed": {"-config", "-data", "-generate", "-customers", "-orders", "-items", "-products", "-statuses", "-seed", "-from"}, "export": {"-config", "-data", "-segments", "-overwrite"}, "import": {"-config", "-data", "-from", "-overwrite", "-dry-run", "-skip-unreadable"},
-		"check": {"-config", "-data", "-repair", "-restore", "-json"}, "documents": {"-max-requests", "-max-units", "-shards", "-json"}, "patterns": {"-markdown"}, "price": {"-dataset"},
-		"config": {"-addr", "-config", "-data", "-json", "-sample"}, "token": {"-role", "-customer", "-subject", "-ttl", "-key"},
+		"serve": {"-schema", "-addr", "-config", "-data", "-sample"}, "local": {"-schema", "-addr", "-config", "-data", "-ttl-interval"}, "table": {"-schema", "-config", "-data", "-parallel", "-units-per-second"}, "seed": {"-schema", "-config", "-data", "-generate", "-customers", "-orders", "-items", "-products", "-statuses", "-seed", "-from"}, "export": {"-schema", "-config", "-data", "-segments", "-overwrite"}, "import": {"-schema", "-config", "-data", "-from", "-overwrite", "-dry-run", "-skip-unreadable"},
+		"check": {"-schema", "-config", "-data", "-repair", "-restore", "-json"}, "documents": {"-max-requests", "-max-units", "-shards", "-json"}, "patterns": {"-markdown"}, "price": {"-dataset"},
+		"config": {"-schema", "-addr", "-config", "-data", "-json", "-sample"}, "token": {"-role", "-customer", "-subject", "-ttl", "-key"},
 	} {
 		for _, line := range []string{"help " + command, command + " -h", command + " --help"} {
 			t.Run(line, func(t *testing.T) {

@@ -139,7 +139,7 @@ func documentsCommand(_ context.Context, args []string, env Environment) error {
 	if err != nil {
 		return err
 	}
-	operations := graph.CheckDocuments(graph.Options{Documents: manifest, Limits: cfg.Limits, NoIntrospection: !cfg.Introspection}, cmp.Or(shards, cfg.Table.Shards))
+	operations := graph.CheckDocuments(graph.Options{Documents: manifest, Extension: cfg.Extension, Limits: cfg.Limits, NoIntrospection: !cfg.Introspection}, cmp.Or(shards, cfg.Table.Shards))
 	sortByBound(operations)
 	stdout := &stickyErrorWriter{w: env.Stdout}
 	write := writeDocuments

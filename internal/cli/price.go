@@ -134,7 +134,7 @@ func (m *meter) measure(ctx context.Context, o price.Operation) (pricedOperation
 	}
 	priced := pricedOperation{Operation: o}
 	if text != "" {
-		checked := graph.CheckDocuments(graph.Options{Documents: []document.TrustedDocument{{ID: o.Name, Text: text}}, Limits: m.cfg.Limits}, m.cfg.Table.Shards)
+		checked := graph.CheckDocuments(graph.Options{Documents: []document.TrustedDocument{{ID: o.Name, Text: text}}, Extension: m.cfg.Extension, Limits: m.cfg.Limits}, m.cfg.Table.Shards)
 		switch {
 		case len(checked) != 1:
 			return priced, fmt.Errorf("the document contains %d operations: use a document with one operation", len(checked))
@@ -188,7 +188,7 @@ func (m *meter) execute(ctx context.Context, o price.Operation, text string) (pr
 	if err != nil {
 		return price.Units{}, err
 	}
-	executor := graph.NewExecutor(graph.Options{Store: store, Cursors: paging.NewCursorSigner(m.cfg.CursorKey), Limits: m.cfg.Limits})
+	executor := graph.NewExecutor(graph.Options{Store: store, Extension: m.cfg.Extension, Cursors: paging.NewCursorSigner(m.cfg.CursorKey), Limits: m.cfg.Limits})
 	for _, setup := range o.Setup {
 		if _, err := executeOnce(ctx, executor, setup, nil); err != nil {
 			return price.Units{}, fmt.Errorf("setup: %w", err)

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"os"
 	"slices"
 
+	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/internal/config"
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
@@ -17,8 +19,23 @@ func (e *Environment) sources() config.Sources {
 	return config.Sources{Getenv: e.Getenv, Environ: e.Environ, Flags: e.flags}
 }
 
-// readConfig reads the settings. It returns the same errors as config.ReadFrom.
-func (e *Environment) readConfig() (config.Config, error) { return config.ReadFrom(e.sources()) }
+// readConfig reads the settings, and declares the custom fields of the schema extension. It returns the
+// errors of config.ReadFrom and, if the schema extension is invalid, an error with all its mistakes.
+func (e *Environment) readConfig() (config.Config, error) {
+	cfg, err := config.ReadFrom(e.sources())
+	if err != nil || cfg.SchemaExtension == "" {
+		return cfg, err
+	}
+	text, err := os.ReadFile(cfg.SchemaExtension)
+	if err != nil {
+		return cfg, fmt.Errorf("ORDERGRAPH_SCHEMA_EXTENSION: %w", err)
+	}
+	if cfg.Extension, err = graph.ParseExtension(cfg.SchemaExtension, string(text)); err != nil {
+		return cfg, fmt.Errorf("ORDERGRAPH_SCHEMA_EXTENSION: correct the file:\n%w", err)
+	}
+	cfg.Extension.Declare()
+	return cfg, nil
+}
 
 // settingFlag is a flag that sets a setting.
 type settingFlag struct {
@@ -46,17 +63,17 @@ func (f *settingFlag) String() string { return "" }
 func defineSettingFlags(set *flag.FlagSet, env *Environment) {
 	for _, section := range config.Sections() {
 		for _, s := range section.Settings {
-			defineSettingFlag(set, env, s, "ORDERGRAPH_ADDR", "ORDERGRAPH_CONFIG", "ORDERGRAPH_DATA")
+			defineSettingFlag(set, env, s, "ORDERGRAPH_ADDR", "ORDERGRAPH_CONFIG", "ORDERGRAPH_DATA", "ORDERGRAPH_SCHEMA_EXTENSION")
 		}
 	}
 }
 
-// defineStoreFlags defines the flags -config and -data. Every command that opens the store has
+// defineStoreFlags defines the flags -config, -data and -schema. Every command that opens the store has
 // these flags.
 func defineStoreFlags(set *flag.FlagSet, env *Environment) {
 	for _, section := range config.Sections() {
 		for _, s := range section.Settings {
-			if s.Name == "ORDERGRAPH_CONFIG" || s.Name == "ORDERGRAPH_DATA" {
+			if s.Name == "ORDERGRAPH_CONFIG" || s.Name == "ORDERGRAPH_DATA" || s.Name == "ORDERGRAPH_SCHEMA_EXTENSION" {
 				defineSettingFlag(set, env, s, s.Name)
 			}
 		}

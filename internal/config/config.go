@@ -21,6 +21,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/graph/document"
+	"github.com/ordergraph/ordergraph/graph/extension"
 	"github.com/ordergraph/ordergraph/graph/rate"
 	"github.com/ordergraph/ordergraph/internal/admin"
 	"github.com/ordergraph/ordergraph/internal/admission"
@@ -85,6 +86,10 @@ type Config struct {
 	// Documents is the path of the manifest file of trusted documents. It is empty if there is no
 	// manifest.
 	Documents string
+	// SchemaExtension is the path of the file that declares custom fields. It is empty if there are none.
+	// Extension contains the custom fields. ReadFrom does not set it, because it reads no such files.
+	SchemaExtension string
+	Extension       extension.Extension
 	// Prices is the path of the price file. If it is empty, the standard prices apply.
 	Prices string
 	// TrustedOnly reports whether the server executes only trusted documents and rejects all others.
@@ -183,6 +188,7 @@ func (r *settingsReader) sections() []setting.Section {
 			{Name: "ORDERGRAPH_GRAPHIQL", Value: setting.Switch(&r.GraphiQL, "on"), Meaning: "`off` disables the editor GraphiQL at `/`"},
 			{Name: "ORDERGRAPH_DOCUMENTS", Value: setting.Text(&r.Documents, ""), Meaning: "file name of the manifest of [trusted documents](operations.md#trusted-documents)"},
 			{Name: "ORDERGRAPH_TRUSTED_ONLY", Value: setting.Switch(&r.TrustedOnly, "off"), Meaning: "`on` executes only trusted documents and rejects all others"},
+			{Name: "ORDERGRAPH_SCHEMA_EXTENSION", FlagName: "schema", Value: setting.Text(&r.SchemaExtension, ""), Meaning: "name of a file that declares [custom fields](custom-fields.md); must be the same for all servers and commands"},
 			{Name: "ORDERGRAPH_PRICES", Value: setting.Text(&r.Prices, ""), Meaning: "name of a file with DynamoDB's prices, in the format of [prices.json](../internal/price/prices.json)"},
 			{Name: "ORDERGRAPH_LOG", Value: setting.ParsedBy(&r.LogLevel, "info", "debug, info, warn or error", parseLogLevel), Meaning: "minimum log level: `debug`, `info`, `warn` or `error`"},
 			{Name: "ORDERGRAPH_LOG_FORMAT", Value: setting.Choice(&r.LogFormat, telemetry.LogJSON, telemetry.LogJSON, telemetry.LogText), Meaning: "`json` or `text`"},

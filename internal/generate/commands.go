@@ -29,6 +29,10 @@ const (
 	applyFile = "commerce/apply_generated.go"
 )
 
+// customFieldsName is the name of the Go field that contains a record's custom fields, or changes of
+// them.
+const customFieldsName = "CustomFields"
+
 // writeApply writes the Apply methods of package commerce. Each type that describes a change to a
 // record has this method. Apply copies the non-nil fields to the record, except fields with the tag
 // apply:"-".
@@ -50,6 +54,8 @@ func (c %s) Apply(record *%s) {
 			f, to := command.Field(i), fields[strings.ToLower(command.Field(i).Name())]
 			value, pointer := f.Type().(*types.Pointer)
 			switch {
+			case f.Name() == customFieldsName:
+				fmt.Fprintf(&out, "record.%[1]s = record.%[1]s.With(c.%[1]s)\n", f.Name())
 			case !pointer || to == nil || reflect.StructTag(command.Tag(i)).Get("apply") == "-":
 			case !types.Identical(value.Elem(), to.Type()):
 				fail("the type of commerce.%s.%s differs from the type of %s.%s (%s): use the same type, or add the tag apply:\"-\" and set the field in the mutation", name, f.Name(), record, to.Name(), to.Type())

@@ -77,7 +77,7 @@ func completeSchema(sources []*gql.Source, addedFields map[string][]string) {
 		lines := strings.Split(source.Input, "\n")
 		schema := mustValue(gqlparser.ParseSchema(source))
 		for _, t := range slices.Backward(slices.Concat(schema.Definitions, schema.Extensions)) {
-			if added := addedFields[t.Name]; t.Kind == gql.InputObject && len(added) > 0 {
+			if added := addedFields[t.Name]; t.Kind == gql.InputObject && len(added) > 0 && slices.Contains(schema.Definitions, t) {
 				end := t.Position.Line + slices.Index(lines[t.Position.Line:], "}")
 				lines = slices.Insert(lines, end, added...)
 			}

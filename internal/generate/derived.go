@@ -19,11 +19,14 @@ import (
 )
 
 // The files that the generator derives from the hand-written schema. connectionsFile contains the
-// connection and edge types. payloadsFile contains the payload types of the mutations. aliasesFile
-// contains the Go types of all these schema types.
+// connection and edge types. payloadsFile contains the payload types of the mutations, except of those in
+// customFile, whose payload types are in customPayloads. aliasesFile contains the Go types of all these
+// schema types.
 const (
 	connectionsFile = "schema/connections.graphqls"
 	payloadsFile    = "schema/payloads.graphqls"
+	customFile      = "schema/custom_fields.graphqls"
+	customPayloads  = "schema/custom_payloads.graphqls"
 	aliasesFile     = "graph/types_generated.go"
 )
 
@@ -104,8 +107,16 @@ func saveSource(cfg *config.Config, name, text string) {
 
 // parseHandWrittenSchema parses all schema files that are not generated.
 func parseHandWrittenSchema(sources []*gql.Source) *gql.SchemaDocument {
-	generated := func(s *gql.Source) bool { return s.Name == connectionsFile || s.Name == payloadsFile }
-	return mustValue(gqlparser.ParseSchemas(slices.DeleteFunc(slices.Clone(sources), generated)...))
+	generated := func(s *gql.Source) bool {
+		return s.Name == connectionsFile || s.Name == payloadsFile || s.Name == customPayloads
+	}
+	schema := mustValue(gqlparser.ParseSchemas(slices.DeleteFunc(slices.Clone(sources), generated)...))
+	for _, e := range schema.Extensions {
+		if d := schema.Definitions.ForName(e.Name); e.Kind == gql.InputObject || e.Name == "Mutation" {
+			d.Fields = append(d.Fields, e.Fields...)
+		}
+	}
+	return schema
 }
 
 // bindTypes binds each schema type to the type of a package with the same name, unless gqlgen.yml
@@ -170,7 +181,9 @@ func deriveSchema(cfg *config.Config, store, commerce, access *types.Package) *d
 		}
 	}
 	saveSource(cfg, connectionsFile, connections.String())
-	saveSource(cfg, payloadsFile, d.writeInputsAndPayloads(schema, inputs, commerce, cfg.Models))
+	payloads, custom := d.writeInputsAndPayloads(schema, inputs, commerce, cfg.Models)
+	saveSource(cfg, payloadsFile, payloads)
+	saveSource(cfg, customPayloads, custom)
 	slices.SortFunc(cfg.Sources, func(a, b *gql.Source) int { return strings.Compare(filepath.Base(a.Name), filepath.Base(b.Name)) })
 	return d
 }
@@ -272,11 +285,12 @@ func userErrors(schema *gql.SchemaDocument, mutation *gql.FieldDefinition) []str
 }
 
 // writeInputsAndPayloads writes the Command methods of the mutations' inputs. It returns the payload
-// types of the mutations.
-func (d *derivedSchema) writeInputsAndPayloads(schema *gql.SchemaDocument, inputs *inputPackage, commerce *types.Package, models config.TypeMap) string {
+// types of the mutations. The result custom contains the payload types of the mutations in customFile.
+func (d *derivedSchema) writeInputsAndPayloads(schema *gql.SchemaDocument, inputs *inputPackage, commerce *types.Package, models config.TypeMap) (payloads, custom string) {
 	commands := &commandWriter{schema: schema, rules: inputs, commerce: commerce, models: models}
-	var out strings.Builder
-	out.WriteString(derivedHeader)
+	var standard, served strings.Builder
+	standard.WriteString(derivedHeader)
+	served.WriteString(derivedHeader)
 	generated := map[string]bool{}
 	for _, f := range schema.Definitions.ForName("Mutation").Fields {
 		input := f.Arguments.ForName("input").Type.Name()
@@ -294,7 +308,11 @@ func (d *derivedSchema) writeInputsAndPayloads(schema *gql.SchemaDocument, input
 		if f.Type.Name() != payload {
 			fail("mutation %s returns the type %s: change the type to %s", f.Name, f.Type.Name(), payload)
 		}
-		fmt.Fprintf(&out, payloadSDL, f.Name, payload, lowerWords(record), conflict, lcFirst(record), record, except, "`"+strings.Join(m.userErrors, "`, `")+"`")
+		out := &standard
+		if f.Position.Src.Name == customFile {
+			out = &served
+		}
+		fmt.Fprintf(out, payloadSDL, f.Name, payload, lowerWords(record), conflict, lcFirst(record), record, except, "`"+strings.Join(m.userErrors, "`, `")+"`")
 	}
 	for _, t := range schema.Definitions {
 		if t.Kind == gql.InputObject && strings.HasSuffix(t.Name, "Input") && !generated[t.Name] {
@@ -302,7 +320,7 @@ func (d *derivedSchema) writeInputsAndPayloads(schema *gql.SchemaDocument, input
 		}
 	}
 	commands.save()
-	return out.String()
+	return standard.String(), served.String()
 }
 
 // schemaTypeOf returns the name of the schema type that gqlgen.yml maps to the given type of

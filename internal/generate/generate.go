@@ -261,6 +261,9 @@ return x.closeObject(from, valid)
 		g.line("case %d: // %s", i+1, f.Name)
 		g.writeField(f, argument)
 	}
+	if hasCustomFields(o) {
+		g.line("case 0:\nreturn x.customField(f, %q, obj.%s)", o.Name, customFieldsName)
+	}
 	g.line(`default:
 panic("%s has no field number " + strconv.Itoa(f.Number))
 }
@@ -274,6 +277,16 @@ panic("%s has no field number " + strconv.Itoa(f.Number))
 			g.writeCall(f, parameter)
 		}
 	}
+}
+
+// hasCustomFields reports whether the Go type of an object can have custom fields. They have no numbers,
+// because a server declares them when it starts.
+func hasCustomFields(o *codegen.Object) bool {
+	if o.Root || strings.HasPrefix(o.Name, "Quoted") {
+		return false
+	}
+	_, found := fieldsOf(namedType(o.Reference()).Underlying())[strings.ToLower(customFieldsName)]
+	return found
 }
 
 // funcName returns the name of the object type that contains the field, followed by the name of the

@@ -10,6 +10,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ordergraph/ordergraph/commerce"
@@ -39,16 +40,18 @@ type file struct {
 		CreatedAt time.Time `json:"createdAt"`
 	} `json:"customers"`
 	Orders []struct {
-		ID         string    `json:"id"`
-		CustomerID string    `json:"customerId"`
-		Status     string    `json:"status"`
-		Currency   string    `json:"currency"`
-		PlacedAt   time.Time `json:"placedAt"`
-		Items      []struct {
-			SKU       string `json:"sku"`
-			Name      string `json:"name"`
-			Quantity  int    `json:"quantity"`
-			UnitPrice string `json:"unitPrice"`
+		ID           string                `json:"id"`
+		CustomerID   string                `json:"customerId"`
+		Status       string                `json:"status"`
+		Currency     string                `json:"currency"`
+		PlacedAt     time.Time             `json:"placedAt"`
+		CustomFields commerce.CustomValues `json:"customFields"`
+		Items        []struct {
+			SKU          string                `json:"sku"`
+			Name         string                `json:"name"`
+			Quantity     int                   `json:"quantity"`
+			UnitPrice    string                `json:"unitPrice"`
+			CustomFields commerce.CustomValues `json:"customFields"`
 		} `json:"items"`
 	} `json:"orders"`
 }
@@ -114,6 +117,14 @@ func (p *validator) text(location, s string) {
 	p.recordError(location, err)
 }
 
+// customFields checks the custom fields of a record. recordType is the name of the record's type, such
+// as Order.
+func (p *validator) customFields(location, recordType string, v commerce.CustomValues) commerce.CustomValues {
+	return v.Validate(recordType, func(path []string, problem string) {
+		p.recordError(location+".customFields."+strings.Join(path, "."), commerce.NewInvalidError("%s", problem))
+	})
+}
+
 func (f file) dataset() (commerce.Dataset, error) {
 	var p validator
 	var b commerce.Dataset
@@ -125,14 +136,14 @@ func (f file) dataset() (commerce.Dataset, error) {
 		p.text(location+".name", e.Name)
 		p.text(location+".jobTitle", e.JobTitle)
 		parseOptionalID(&p, location+".warehouseId", e.WarehouseID)
-		e.Version = 1
+		e.CustomFields, e.Version = p.customFields(location, "Employee", e.CustomFields), 1
 		b.Employees = append(b.Employees, e)
 	}
 	for i, w := range f.Warehouses {
 		location := fmt.Sprintf("warehouses[%d]", i)
 		parseID(&p, location+".id", w.ID)
 		p.text(location+".name", w.Name)
-		w.Version = 1
+		w.CustomFields, w.Version = p.customFields(location, "Warehouse", w.CustomFields), 1
 		b.Warehouses = append(b.Warehouses, w)
 	}
 	for i, product := range f.Products {
@@ -141,7 +152,7 @@ func (f file) dataset() (commerce.Dataset, error) {
 		p.text(location+".name", product.Name)
 		p.text(location+".category", product.Category)
 		product.Product.UnitPrice = p.money(location, product.UnitPrice, p.currency(location, product.Currency))
-		product.Version = 1
+		product.CustomFields, product.Version = p.customFields(location, "Product", product.CustomFields), 1
 		b.Products = append(b.Products, product.Product)
 		for _, warehouse := range slices.Sorted(maps.Keys(product.Inventory)) {
 			b.Levels = append(b.Levels, commerce.InventoryLevel{
@@ -160,6 +171,7 @@ func (f file) dataset() (commerce.Dataset, error) {
 		parseID(&p, location+".id", c.ID)
 		p.text(location+".name", c.Name)
 		parseOptionalID(&p, location+".accountRepId", c.AccountRepID)
+		c.CustomFields = p.customFields(location, "Customer", c.CustomFields)
 		c.Customer.CreatedAt, c.UpdatedAt, c.Version = c.CreatedAt, c.CreatedAt, 1
 		b.Customers = append(b.Customers, c.Customer)
 	}
@@ -179,7 +191,7 @@ func (f file) addOrders(p *validator, b *commerce.Dataset) {
 		}
 		order := commerce.OrderWithItems{Order: commerce.Order{
 			ID: orderID, CustomerID: parseID(p, location+".customerId", commerce.CustomerID(o.CustomerID)), Status: status,
-			PlacedAt: o.PlacedAt, UpdatedAt: o.PlacedAt, Version: 1,
+			PlacedAt: o.PlacedAt, UpdatedAt: o.PlacedAt, Version: 1, CustomFields: p.customFields(location, "Order", o.CustomFields),
 		}}
 		currency := p.currency(location, o.Currency)
 		for j, item := range o.Items {
@@ -187,7 +199,7 @@ func (f file) addOrders(p *validator, b *commerce.Dataset) {
 			p.text(location+".name", item.Name)
 			order.Lines = append(order.Lines, commerce.LineItem{
 				SKU: parseID(p, location+".sku", commerce.SKU(item.SKU)), Name: item.Name, Quantity: item.Quantity,
-				UnitPrice: p.money(location, item.UnitPrice, currency),
+				UnitPrice: p.money(location, item.UnitPrice, currency), CustomFields: p.customFields(location, "OrderItem", item.CustomFields),
 			})
 		}
 		order.Events = []commerce.Event{commerce.ImportedEvent(order.Order, "")}

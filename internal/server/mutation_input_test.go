@@ -120,6 +120,8 @@ func TestBadMutationInput(t *testing.T) {
 		{"employee's name with #", "hireEmployee", employee.with("name", "a#b"), 0, []string{"INVALID input.name"}},
 		{"employee's title with #", "hireEmployee", employee.with("jobTitle", "a#b"), 0, []string{"INVALID input.jobTitle"}},
 		{"unknown warehouse", "hireEmployee", employee.with("warehouseId", "nowhere"), 2, []string{"NOT_FOUND input.warehouseId"}},
+		{"update: unknown warehouse", "updateWarehouse", mutationInput{"id": "nowhere", "name": "N"}, 1, []string{"NOT_FOUND input.id"}},
+		{"update: blank warehouse name", "updateWarehouse", mutationInput{"id": "north", "name": " "}, 0, []string{"INVALID input.name"}},
 		{"update: blank title", "updateEmployee", mutationInput{"id": "sam", "jobTitle": "\u3000"}, 0, []string{"INVALID input.jobTitle"}},
 	}
 	tried := map[string]bool{}

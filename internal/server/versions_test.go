@@ -76,6 +76,7 @@ func versions(s *fixture, t testing.TB) map[string]versionedMutation {
 		"removeOrderItem":       with(order(), mutationInput{"sku": "mug"}),
 		"updateShippingAddress": with(order(), address.input),
 		"updateProduct":         {input: mutationInput{"sku": "yen", "category": "Kitchen"}, pk: "PRODUCT#yen", sk: "#METADATA", version: 1, elsewhere: named, mark: "Another name"},
+		"updateWarehouse":       {input: mutationInput{"id": "north", "name": "North Hall"}, pk: "WAREHOUSE#north", sk: "#METADATA", version: 1, elsewhere: map[string]types.AttributeValue{"productCount": number(8)}, mark: `"productCount":8`},
 		"setInventoryLevel":     level,
 		"updateEmployee":        {input: mutationInput{"id": "sam", "jobTitle": "Foreman"}, pk: "EMPLOYEE#sam", sk: "#METADATA", version: 1, elsewhere: named, mark: "Another name"},
 	}

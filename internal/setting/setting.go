@@ -30,6 +30,8 @@ type Setting struct {
 	// EnvironmentOnly reports whether only the environment variable can set the setting. Flags and the
 	// configuration file cannot set it, because a library reads the environment variable itself.
 	EnvironmentOnly bool
+	// FlagName is the name of the flag, if it does not follow from Name.
+	FlagName string
 }
 
 // prefix is the prefix of environment variables that only this program reads.
@@ -45,6 +47,8 @@ func (s Setting) Flag() string {
 	switch name := strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(s.Name, prefix)), "_", "-"); {
 	case s.AliasOf != "", s.EnvironmentOnly:
 		return ""
+	case s.FlagName != "":
+		return s.FlagName
 	case s.Secret:
 		// The flag contains a file path, because other users can read flags in the list of processes.
 		return name + strings.ToLower(strings.ReplaceAll(FileSuffix, "_", "-"))

@@ -632,6 +632,7 @@ var statusChanges = map[string][]string{
 // in which the event may happen.
 var statusesAllowingEvent = map[string][]string{
 	"item_set": {"pending"}, "item_removed": {"pending"}, "shipping_address_changed": {"pending", "confirmed"},
+	"custom_fields_changed": {"pending", "confirmed", "shipped", "delivered", "cancelled"},
 }
 
 func (a *audit) checkEvents(k Key, id string, o *auditedOrder) {

@@ -170,6 +170,10 @@ func (s StepGenerator) Next(field, name string) Step {
 		keyed = true
 		maybe("id", func() any { return s.newID("w") })
 		in["name"] = "New warehouse"
+	case "updateWarehouse":
+		versioned = true
+		in["id"] = s.warehouseID()
+		maybe("name", func() any { return fmt.Sprintf("Renamed %d", s.IntN(3)) })
 	case "setInventoryLevel":
 		versioned = true
 		in["sku"], in["warehouseId"], in["quantity"] = s.productSKU(), s.warehouseID(), s.IntN(9)

@@ -1,0 +1,174 @@
+// Package extension reads the schema extension of a shop: a file in the GraphQL schema language that
+// adds custom fields to the types of the schema (docs/custom-fields.md). Within the module, it imports
+// only access and commerce.
+package extension
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"github.com/ordergraph/ordergraph/access"
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+// Extension contains the custom fields that a file declares. The zero value contains none.
+type Extension struct {
+	// Fields maps the name of a type, such as Order, to its custom fields in the order of the file.
+	Fields map[string][]Field
+	// enums are the enums that the file declares.
+	enums ast.DefinitionList
+}
+
+// Field is a custom field of a type.
+type Field struct {
+	commerce.CustomField
+	// Description is the field's description in the file. It can be empty.
+	Description string
+	// SetBy contains the roles that may set the field. SeenBy contains the roles that may read the
+	// field. If SeenBy is nil, all callers who may read the type may also read the field.
+	SetBy, SeenBy []access.Role
+	// valueType is the name of the type of the field's values.
+	valueType string
+}
+
+// FieldDirective is the name of the directive that declares a custom field.
+const FieldDirective = "field"
+
+// inputs maps the name of a type with custom fields to the inputs that set them.
+var inputs = map[string][]string{
+	"Customer":  {"CreateCustomerInput", "UpdateCustomerInput"},
+	"Employee":  {"HireEmployeeInput", "UpdateEmployeeInput"},
+	"Order":     {"PlaceOrderInput", "QuoteInput", "SetCustomFieldsInput"},
+	"OrderItem": {"OrderLineInput", "SetOrderItemInput", "ItemFieldsInput"},
+	"Product":   {"CreateProductInput", "UpdateProductInput"},
+	"Warehouse": {"CreateWarehouseInput", "UpdateWarehouseInput"},
+}
+
+// TypeSetBy returns the name of the type whose custom fields an input sets, such as Order for
+// PlaceOrderInput. If the input sets no custom fields, it returns "".
+func TypeSetBy(input string) string {
+	for typ, names := range inputs {
+		if slices.Contains(names, input) {
+			return typ
+		}
+	}
+	return ""
+}
+
+// Field returns a custom field of a type. If there is no such field, it returns nil.
+func (e Extension) Field(typ, name string) *Field {
+	fields := e.Fields[typ]
+	i := slices.IndexFunc(fields, func(f Field) bool { return f.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &fields[i]
+}
+
+// ChangesOrders reports whether orders or line items have custom fields.
+func (e Extension) ChangesOrders() bool { return len(e.Fields["Order"])+len(e.Fields["OrderItem"]) > 0 }
+
+// Declare declares the custom fields of all records of the process (commerce.DeclareCustomFields). It
+// returns a function that restores the previous declaration.
+func (e Extension) Declare() (restore func()) {
+	declared := map[string][]commerce.CustomField{}
+	for typ, fields := range e.Fields {
+		for _, f := range fields {
+			declared[typ] = append(declared[typ], f.CustomField)
+		}
+	}
+	previous := commerce.DeclareCustomFields(declared)
+	return func() { commerce.DeclareCustomFields(previous) }
+}
+
+// SDL returns the definitions that extend the served schema, in the GraphQL schema language.
+func (e Extension) SDL() string {
+	var b strings.Builder
+	for _, enum := range e.enums {
+		describe(&b, "", enum.Description)
+		fmt.Fprintf(&b, "enum %s {\n", enum.Name)
+		for _, value := range enum.EnumValues {
+			describe(&b, "  ", value.Description)
+			fmt.Fprintf(&b, "  %s\n", value.Name)
+		}
+		b.WriteString("}\n\n")
+	}
+	for _, typ := range Types() {
+		fields := e.Fields[typ]
+		if len(fields) == 0 {
+			continue
+		}
+		fmt.Fprintf(&b, "extend type %s {\n", typ)
+		for _, f := range fields {
+			describe(&b, "  ", joined(f.Description, "Custom field.", rolesText("Access", f.SeenBy)))
+			fmt.Fprintf(&b, "  %s: %s\n", f.Name, f.typeText(f.valueType, f.Required))
+		}
+		b.WriteString("}\n\n")
+		for _, input := range inputs[typ] {
+			fmt.Fprintf(&b, "extend input %s {\n", input)
+			for _, f := range fields {
+				inputType := f.valueType
+				if f.Type == commerce.CustomMoney {
+					inputType = "MoneyInput"
+				}
+				describe(&b, "  ", joined(f.Description, "Custom field.", f.defaultText(), rolesText("Set by", f.SetBy)))
+				fmt.Fprintf(&b, "  %s: %s\n", f.Name, f.typeText(inputType, false))
+			}
+			b.WriteString("}\n\n")
+		}
+	}
+	return b.String()
+}
+
+// Types returns the names of the types that can have custom fields.
+func Types() []string {
+	return []string{"Customer", "Order", "OrderItem", "Product", "Warehouse", "Employee"}
+}
+
+func (f *Field) typeText(name string, required bool) string {
+	if f.List {
+		name = "[" + name + "!]"
+	}
+	if required {
+		name += "!"
+	}
+	return name
+}
+
+func (f *Field) defaultText() string {
+	if f.Default == nil {
+		return ""
+	}
+	return fmt.Sprintf("The default is `%v`.", f.Default)
+}
+
+func rolesText(verb string, roles []access.Role) string {
+	if roles == nil {
+		return ""
+	}
+	names := make([]string, len(roles))
+	for i, role := range roles {
+		names[i] = strings.ToLower(role.String())
+	}
+	return verb + ": " + strings.Join(names, ", ") + "."
+}
+
+func joined(sentences ...string) string {
+	return strings.Join(slices.DeleteFunc(sentences, func(s string) bool { return s == "" }), " ")
+}
+
+// describe writes a description as a block string.
+func describe(b *strings.Builder, indent, text string) {
+	if text == "" {
+		return
+	}
+	text = strings.ReplaceAll(text, `"""`, `\"""`)
+	fmt.Fprintf(b, "%s\"\"\"\n", indent)
+	for line := range strings.Lines(text) {
+		fmt.Fprintf(b, "%s%s\n", indent, strings.TrimRight(line, "\n"))
+	}
+	fmt.Fprintf(b, "%s\"\"\"\n", indent)
+}

@@ -1,0 +1,327 @@
+package extension
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/govalues/decimal"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+	"github.com/vektah/gqlparser/v2/parser"
+
+	"github.com/ordergraph/ordergraph/access"
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+// Limits of a schema extension.
+const (
+	maxFieldsPerType = 50
+	maxEnumValues    = 100
+	maxNameLength    = 64
+	maxTextLength    = 1000
+	defaultMaxLength = 255
+	maxListItems     = commerce.MaxPhoneNumbers // the cost of every list of scalars assumes this length
+	// maxItemBytes limits the custom fields of one line item, because an order's record can contain 25
+	// line items and has at most 400 KB. maxRecordBytes limits the custom fields of other records.
+	maxItemBytes   = 4_000
+	maxRecordBytes = 32_000
+)
+
+// fileParser reads a schema extension. It collects all errors.
+type fileParser struct {
+	schema *ast.Schema
+	enums  map[string]*ast.Definition
+	// reserved reports whether records of a type may contain an attribute with this name already.
+	reserved func(typ, name string) bool
+	out      Extension
+	errs     []mistake
+}
+
+// mistake is an error in a line of the file.
+type mistake struct {
+	line int
+	text string
+}
+
+// Parse reads a schema extension from the text of a file. schema is the schema that it extends.
+// reserved reports whether records of a type, such as Order, can contain an attribute with the given
+// name that is no custom field.
+//
+// The error contains a line for each mistake, with the file, the line and the correction.
+func Parse(file, text string, schema *ast.Schema, reserved func(typ, name string) bool) (Extension, error) {
+	doc, err := parser.ParseSchema(&ast.Source{Name: file, Input: text})
+	if err != nil {
+		line := 0
+		var syntax *gqlerror.Error
+		if errors.As(err, &syntax) && len(syntax.Locations) > 0 {
+			line = syntax.Locations[0].Line
+			return Extension{}, fmt.Errorf("%s:%d: %s", file, line, syntax.Message)
+		}
+		return Extension{}, fmt.Errorf("%s: %w", file, err)
+	}
+	p := &fileParser{schema: schema, enums: map[string]*ast.Definition{}, reserved: reserved, out: Extension{Fields: map[string][]Field{}}}
+	p.document(doc)
+	if len(p.errs) == 0 {
+		return p.out, nil
+	}
+	slices.SortStableFunc(p.errs, func(a, b mistake) int { return a.line - b.line })
+	var lines []string
+	for _, m := range p.errs {
+		lines = append(lines, fmt.Sprintf("%s:%d: %s", file, m.line, m.text))
+	}
+	return Extension{}, errors.New(strings.Join(lines, "\n"))
+}
+
+func (p *fileParser) fail(at *ast.Position, format string, args ...any) {
+	p.errs = append(p.errs, mistake{at.Line, fmt.Sprintf(format, args...)})
+}
+
+func (p *fileParser) document(doc *ast.SchemaDocument) {
+	for _, d := range doc.Directives {
+		p.fail(d.Position, "the directive @%s cannot be defined: use only the directive @%s", d.Name, FieldDirective)
+	}
+	for _, d := range slices.Concat(doc.Schema, doc.SchemaExtension) {
+		p.fail(d.Position, "the schema itself cannot be changed: declare only enums and `extend type`")
+	}
+	for _, d := range doc.Definitions {
+		p.enum(d)
+	}
+	for _, d := range doc.Extensions {
+		p.extendType(d)
+	}
+}
+
+func (p *fileParser) enum(d *ast.Definition) {
+	switch {
+	case d.Kind != ast.Enum:
+		p.fail(d.Position, "%s is not an enum: declare only enums, and fields with `extend type`", d.Name)
+	case p.schema.Types[d.Name] != nil || p.enums[d.Name] != nil || strings.HasPrefix(d.Name, "_"):
+		p.fail(d.Position, "the name %s is already used: choose another name", d.Name)
+	case !validName.MatchString(d.Name) || len(d.Name) > maxNameLength:
+		p.fail(d.Position, "%s is not a name for an enum: use up to %d letters and digits", d.Name, maxNameLength)
+	case len(d.EnumValues) == 0 || len(d.EnumValues) > maxEnumValues:
+		p.fail(d.Position, "the enum %s has %d values: use 1 to %d", d.Name, len(d.EnumValues), maxEnumValues)
+	case len(d.Directives) > 0:
+		p.fail(d.Position, "the enum %s has the directive @%s: remove it", d.Name, d.Directives[0].Name)
+	}
+	for i, v := range d.EnumValues {
+		switch {
+		case slices.ContainsFunc(d.EnumValues[:i], func(other *ast.EnumValueDefinition) bool { return other.Name == v.Name }):
+			p.fail(v.Position, "the enum %s has the value %s twice: remove one", d.Name, v.Name)
+		case len(v.Name) > maxNameLength || slices.Contains([]string{"true", "false", "null"}, v.Name) || strings.HasPrefix(v.Name, "__"):
+			p.fail(v.Position, "the enum %s cannot have the value %s: choose another name", d.Name, v.Name)
+		case len(v.Directives) > 0:
+			p.fail(v.Position, "the value %s has the directive @%s: remove it", v.Name, v.Directives[0].Name)
+		}
+	}
+	p.enums[d.Name] = d
+	p.out.enums = append(p.out.enums, d)
+}
+
+var validName = regexp.MustCompile("^[A-Za-z][A-Za-z0-9]*$")
+
+func (p *fileParser) extendType(d *ast.Definition) {
+	if d.Kind != ast.Object || !slices.Contains(Types(), d.Name) {
+		p.fail(d.Position, "%s cannot have custom fields: extend one of the types %s", d.Name, strings.Join(Types(), ", "))
+		return
+	}
+	if len(d.Interfaces) > 0 || len(d.Directives) > 0 {
+		p.fail(d.Position, "an extension of %s can only declare fields: remove interfaces and directives", d.Name)
+	}
+	bytes := 0
+	for _, f := range d.Fields {
+		if field, ok := p.field(d.Name, f); ok {
+			p.out.Fields[d.Name] = append(p.out.Fields[d.Name], field)
+		}
+	}
+	if n := len(p.out.Fields[d.Name]); n > maxFieldsPerType {
+		p.fail(d.Position, "%s has %d custom fields: declare at most %d", d.Name, n, maxFieldsPerType)
+	}
+	for _, f := range p.out.Fields[d.Name] {
+		encoded, _ := json.Marshal(f.Largest())
+		bytes += len(f.Name) + len(encoded)
+	}
+	limit := maxRecordBytes
+	if d.Name == "OrderItem" {
+		limit = maxItemBytes
+	}
+	if bytes > limit {
+		p.fail(d.Position, "the custom fields of %s can have %d bytes in one record, but the limit is %d: declare fewer fields, or a smaller maxLength or maxItems", d.Name, bytes, limit)
+	}
+}
+
+// scalarTypes are the types of custom fields, except enums.
+var scalarTypes = []commerce.CustomFieldType{
+	commerce.CustomString, commerce.CustomID, commerce.CustomInt, commerce.CustomBoolean, commerce.CustomDecimal,
+	commerce.CustomMoney, commerce.CustomDate, commerce.CustomDateTime,
+}
+
+// field reads the declaration of a field. If it has mistakes, field reports them and returns false.
+func (p *fileParser) field(typ string, d *ast.FieldDefinition) (f Field, ok bool) {
+	failed := len(p.errs)
+	name := typ + "." + d.Name
+	fail := func(at *ast.Position, format string, args ...any) {
+		p.fail(at, "%s %s", name, fmt.Sprintf(format, args...))
+	}
+	f.Name, f.Description, f.Required, f.List = d.Name, d.Description, d.Type.NonNull, d.Type.Elem != nil
+	f.valueType = d.Type.Name()
+	f.Type = commerce.CustomFieldType(f.valueType)
+	if enum := p.enums[f.valueType]; enum != nil {
+		f.Type = commerce.CustomEnum
+		for _, v := range enum.EnumValues {
+			f.EnumValues = append(f.EnumValues, v.Name)
+		}
+	}
+	switch {
+	case f.Type != commerce.CustomEnum && !slices.Contains(scalarTypes, f.Type):
+		fail(d.Position, "has the type %s: use String, ID, Int, Boolean, Decimal, Money, Date, DateTime, or an enum of this file", f.valueType)
+	case f.List && (d.Type.Elem.Elem != nil || !d.Type.Elem.NonNull):
+		fail(d.Position, "has the type %s: write [%s!]", d.Type, f.valueType)
+	case len(d.Arguments) > 0:
+		fail(d.Position, "has arguments: remove them")
+	}
+	switch {
+	case !validName.MatchString(d.Name) || len(d.Name) > maxNameLength:
+		fail(d.Position, "has a name that a field cannot have: use up to %d letters and digits", maxNameLength)
+	case p.schema.Types[typ].Fields.ForName(d.Name) != nil || p.usedByInput(typ, d.Name) || p.reserved(typ, d.Name):
+		fail(d.Position, "has a name that is already used: choose another name")
+	case p.out.Field(typ, d.Name) != nil:
+		fail(d.Position, "is declared twice: remove one declaration")
+	}
+	if len(d.Directives) != 1 || d.Directives[0].Name != FieldDirective {
+		fail(d.Position, "must have exactly one directive, @%s: declare the field as `%s: %s @%[1]s`", FieldDirective, d.Name, d.Type)
+		return f, false
+	}
+	p.arguments(&f, d.Directives[0], fail)
+	return f, len(p.errs) == failed
+}
+
+func (p *fileParser) usedByInput(typ, name string) bool {
+	return slices.ContainsFunc(inputs[typ], func(input string) bool {
+		d := p.schema.Types[input]
+		return name == "customFields" || d != nil && d.Fields.ForName(name) != nil
+	})
+}
+
+// arguments reads the arguments of @field.
+func (p *fileParser) arguments(f *Field, d *ast.Directive, fail func(*ast.Position, string, ...any)) {
+	f.MaxLength, f.MaxItems = defaultMaxLength, maxListItems
+	f.SetBy = []access.Role{access.RoleStaff, access.RoleAdmin}
+	isText := f.Type == commerce.CustomString || f.Type == commerce.CustomID
+	isNumber := f.Type == commerce.CustomInt || f.Type == commerce.CustomDecimal
+	var defaultValue *ast.Value
+	for i, a := range d.Arguments {
+		if slices.ContainsFunc(d.Arguments[:i], func(other *ast.Argument) bool { return other.Name == a.Name }) {
+			fail(a.Position, "has the argument %s twice: remove one", a.Name)
+		}
+		switch a.Name {
+		case "default":
+			defaultValue = a.Value
+		case "maxLength":
+			if !isText {
+				fail(a.Position, "has the argument maxLength, which applies only to String and ID: remove it")
+			}
+			f.MaxLength = wholeArgument(a, maxTextLength, fail)
+		case "maxItems":
+			if !f.List {
+				fail(a.Position, "has the argument maxItems, which applies only to lists: remove it")
+			}
+			f.MaxItems = wholeArgument(a, maxListItems, fail)
+		case "min", "max":
+			limit, err := decimal.Parse(a.Value.Raw)
+			if err != nil || !isNumber {
+				fail(a.Position, "has the argument %s, which applies only to Int and Decimal and must be a number: correct or remove it", a.Name)
+				continue
+			}
+			if a.Name == "min" {
+				f.Min = &limit
+			} else {
+				f.Max = &limit
+			}
+		case "setBy":
+			f.SetBy = rolesArgument(a, fail)
+		case "seenBy":
+			f.SeenBy = rolesArgument(a, fail)
+		default:
+			fail(a.Position, "has the unknown argument %s: use default, maxLength, maxItems, min, max, setBy or seenBy", a.Name)
+		}
+	}
+	if f.Min != nil && f.Max != nil && f.Min.Cmp(*f.Max) > 0 {
+		fail(d.Position, "has a min that exceeds its max: exchange them")
+	}
+	switch {
+	case defaultValue == nil && f.Required:
+		fail(d.Position, "is not null, so existing records need a value: add a default, such as @%s(default: ...), or remove the !", FieldDirective)
+	case defaultValue != nil:
+		value, err := f.Parse(constant(defaultValue))
+		if err == nil && value == nil {
+			err = commerce.NewInvalidError("is null: remove it")
+		}
+		if err != nil {
+			fail(defaultValue.Position, "has a default that %s", err)
+		}
+		f.Default = value
+	}
+}
+
+func wholeArgument(a *ast.Argument, most int, fail func(*ast.Position, string, ...any)) int {
+	n, err := strconv.Atoi(a.Value.Raw)
+	if err != nil || a.Value.Kind != ast.IntValue || n < 1 || n > most {
+		fail(a.Position, "has an invalid %s: use a whole number from 1 to %d", a.Name, most)
+		return 1
+	}
+	return n
+}
+
+// rolesArgument reads a list of roles. Administrators are always included.
+func rolesArgument(a *ast.Argument, fail func(*ast.Position, string, ...any)) []access.Role {
+	roles := []access.Role{access.RoleAdmin}
+	values := []*ast.Value{a.Value}
+	if a.Value.Kind == ast.ListValue {
+		values = nil
+		for _, child := range a.Value.Children {
+			values = append(values, child.Value)
+		}
+	}
+	for _, v := range values {
+		role, ok := access.ParseRole(v.Raw)
+		if !ok || v.Kind != ast.EnumValue {
+			fail(a.Position, "has an invalid role in %s: use CUSTOMER, STAFF, ADMIN or SERVICE", a.Name)
+			continue
+		}
+		roles = append(roles, role)
+	}
+	slices.Sort(roles)
+	return slices.Compact(roles)
+}
+
+// constant converts a value of the file to the types that commerce.CustomField.Parse accepts.
+func constant(v *ast.Value) any {
+	switch v.Kind {
+	case ast.NullValue:
+		return nil
+	case ast.IntValue, ast.FloatValue:
+		return json.Number(v.Raw)
+	case ast.BooleanValue:
+		return v.Raw == "true"
+	case ast.ListValue:
+		list := make([]any, len(v.Children))
+		for i, child := range v.Children {
+			list[i] = constant(child.Value)
+		}
+		return list
+	case ast.ObjectValue:
+		object := make(map[string]any, len(v.Children))
+		for _, child := range v.Children {
+			object[child.Name] = constant(child.Value)
+		}
+		return object
+	default:
+		return v.Raw
+	}
+}
