@@ -160,6 +160,8 @@ func (x *execution) customField(f *operation.Field, typ string, values commerce.
 	}
 	list, ok := value.([]any)
 	if !ok {
+		x.enter(f)
+		defer x.leave()
 		return x.customValue(f, declared, value)
 	}
 	start, valid := x.openList(f), true
@@ -170,7 +172,7 @@ func (x *execution) customField(f *operation.Field, typ string, values commerce.
 	return x.closeList(start, valid)
 }
 
-// customValue writes one value of a custom field.
+// customValue writes one value of a custom field, which is the last element of the path.
 func (x *execution) customValue(f *operation.Field, declared *extension.Field, value any) bool {
 	switch value := value.(type) {
 	case nil:
@@ -186,8 +188,6 @@ func (x *execution) customValue(f *operation.Field, declared *extension.Field, v
 			x.out = scalar.AppendString(x.out, value.String())
 		}
 	case commerce.Money:
-		x.enter(f)
-		defer x.leave()
 		return x.objectMoney(f.Set, &value)
 	}
 	return true

@@ -53,6 +53,9 @@ func (a *attributeVisitor) customFields(recordType string, v *commerce.CustomVal
 // IsReservedAttribute reports whether records of a type, such as Order, can have an attribute with this
 // name that is no custom field.
 func IsReservedAttribute(recordType, name string) bool {
+	if slices.ContainsFunc(commerce.CustomFieldsOf(recordType), func(f commerce.CustomField) bool { return f.Name == name }) {
+		return false
+	}
 	named := func(a Attribute) bool { return a.Name == name }
 	for _, e := range allEntities {
 		if strings.EqualFold(e.Name, recordType) && slices.ContainsFunc(AttributesOf(e), named) {

@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { after, before, test } from 'node:test'
+
+import { composeServices as composeApollo } from '@apollo/composition'
+import { composeServices as composeGuild } from '@theguild/federation-composition'
+import { buildClientSchema, getIntrospectionQuery, parse } from 'graphql'
+
+import { loyalty, root } from './schema.js'
+
+/** The page describes the file and how to use it, so the test does what it says. */
+const page = readFileSync(`${root}/docs/custom-fields.md`, 'utf8')
+const block = (language) => page.match(new RegExp('```' + language + '\n([^`]*)```'))[1]
+const request = page.match(/-d '({.*})'/)[1]
+
+let server
+let endpoint
+
+before(async () => {
+  assert.ok(process.env.ORDERGRAPH, 'set ORDERGRAPH to the path of the built server')
+  const file = join(mkdtempSync(join(tmpdir(), 'ordergraph-')), 'shop.graphqls')
+  writeFileSync(file, block('graphql'))
+  server = spawn(process.env.ORDERGRAPH, ['-addr', '127.0.0.1:0', '-schema', file], { env: { ORDERGRAPH_STORE: 'embedded' }, stdio: ['ignore', 'pipe', 'inherit'] })
+  for await (const line of createInterface({ input: server.stdout })) {
+    endpoint = line.match(/^ *GraphQL +(\S+)$/)?.[1]
+    if (endpoint) {
+      break
+    }
+  }
+  assert.ok(endpoint, 'the server starts')
+})
+
+after(() => server?.kill())
+
+async function send(body) {
+  const response = await fetch(endpoint, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+  const { data, errors } = await response.json()
+  assert.equal(errors, undefined, JSON.stringify(errors))
+  return data
+}
+
+test('the request of the page sets custom fields', async () => {
+  const { placeOrder } = await send(request)
+  assert.deepEqual(placeOrder.userErrors, [])
+  assert.equal(placeOrder.order.giftMessage, 'Happy birthday')
+  assert.equal(placeOrder.order.channel, 'APP')
+})
+
+test('introspection and the subgraph contain the fields of the page', async () => {
+  const schema = buildClientSchema(await send(JSON.stringify({ query: getIntrospectionQuery() })))
+  assert.equal(String(schema.getType('Order').getFields().channel.type), 'Channel!')
+  assert.equal(String(schema.getType('PlaceOrderInput').getFields().channel.type), 'Channel')
+  assert.equal(schema.getType('PlaceOrderInput').getFields().customFields, undefined)
+  assert.ok(schema.getMutationType().getFields().setCustomFields)
+  const { _service } = await send(JSON.stringify({ query: '{ _service { sdl } }' }))
+  assert.match(_service.sdl, /extend type OrderItem {\s+"""\s+Custom field\.\s+"""\s+engraving: String/)
+})
+
+test('a subgraph with custom fields composes', async () => {
+  const { _service } = await send(JSON.stringify({ query: '{ _service { sdl } }' }))
+  const subgraphs = [
+    { name: 'orders', url: 'http://orders.example/graphql', typeDefs: parse(_service.sdl) },
+    { name: 'loyalty', url: 'http://loyalty.example/graphql', typeDefs: parse(loyalty) },
+  ]
+  for (const { errors, supergraphSdl } of [composeApollo(subgraphs), composeGuild(subgraphs)]) {
+    assert.deepEqual(errors?.map(String) ?? [], [])
+    assert.match(supergraphSdl, /giftMessage: String/)
+  }
+})
