@@ -3,10 +3,14 @@ package bench_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
+	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/internal/config"
 	"github.com/ordergraph/ordergraph/internal/server"
 	"github.com/ordergraph/ordergraph/internal/telemetry"
 	"github.com/ordergraph/ordergraph/internal/test/longtest"
@@ -43,6 +47,21 @@ func benchmarkHandler(b *testing.B, api *testServer) {
 			}
 		})
 	}
+}
+
+// BenchmarkCustomFields runs BenchmarkHandler on a server with 20 custom fields, which no operation
+// selects.
+func BenchmarkCustomFields(b *testing.B) {
+	var file strings.Builder
+	for _, typ := range []string{"Customer", "Order", "OrderItem", "Product"} {
+		fmt.Fprintf(&file, "extend type %s { f1: String @field f2: Int @field f3: Boolean! @field(default: false) f4: Money @field f5: [String!] @field }\n", typ)
+	}
+	declared, err := graph.ParseExtension("bench.graphqls", file.String())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(declared.Declare())
+	benchmarkHandler(b, newTestServer(b, func(cfg *config.Config, _ *telemetry.Receivers) { cfg.Extension = declared }))
 }
 
 // BenchmarkHandlerParallel measures concurrent requests with enough clients to keep a server busy.

@@ -69,7 +69,7 @@ func newServerWithMetrics(t testing.TB, m *telemetry.Metrics, configure ...func(
 	t.Cleanup(feed.Close)
 	handler, err := server.New(server.Options{
 		Graph: graph.Options{
-			Store: store, Cursors: paging.NewCursorSigner(cfg.CursorKey), Limits: cfg.Limits, Rates: cfg.Rates, NoIntrospection: !cfg.Introspection, Feed: feed, ObserveBatch: observeBatch,
+			Store: store, Extension: cfg.Extension, Cursors: paging.NewCursorSigner(cfg.CursorKey), Limits: cfg.Limits, Rates: cfg.Rates, NoIntrospection: !cfg.Introspection, Feed: feed, ObserveBatch: observeBatch,
 		},
 		Origins: cfg.Origins, Limits: cfg.ServerLimits, Log: log, Telemetry: observed,
 	})
