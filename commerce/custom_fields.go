@@ -253,12 +253,17 @@ func (f *CustomField) Largest() any {
 	return value
 }
 
-// StoredValues reads the custom fields of a stored record.
+// StoredValues reads the custom fields of stored records.
 type StoredValues interface {
-	// StoredValue returns the value of an attribute: a string, a json.Number, a bool, or a []any or
-	// map[string]any of such values. If the attribute is absent, StoredValue returns nil.
-	StoredValue(name string) any
+	// StoredValue returns the value of an attribute of the record at a position: a string, a json.Number,
+	// a bool, or a []any or map[string]any of such values. If the attribute is absent, StoredValue returns
+	// nil.
+	StoredValue(at RecordPosition, name string) any
 }
+
+// RecordPosition is the position of a record among several stored records, from First up to, but not
+// including, End. With it, the values of many records need no memory of their own.
+type RecordPosition struct{ First, End uint32 }
 
 // CustomValues are the values of a record's custom fields, or changes of them. In JSON, they are an
 // object with the changed values.
@@ -266,6 +271,7 @@ type CustomValues struct {
 	// changed contains the values that replace stored ones. nil removes a value.
 	changed map[string]any
 	stored  StoredValues
+	at      RecordPosition
 }
 
 // NewCustomValues returns changes of custom fields. The map contains values that CustomField.Parse
@@ -273,14 +279,16 @@ type CustomValues struct {
 func NewCustomValues(changed map[string]any) CustomValues { return CustomValues{changed: changed} }
 
 // StoredCustomValues returns the values of a stored record. They are read only when they are needed.
-func StoredCustomValues(stored StoredValues) CustomValues { return CustomValues{stored: stored} }
+func StoredCustomValues(stored StoredValues, at RecordPosition) CustomValues {
+	return CustomValues{stored: stored, at: at}
+}
 
 // Get returns the value of a field, or nil if the field has no value.
 func (v CustomValues) Get(name string) any {
 	if value, ok := v.changed[name]; ok || v.stored == nil {
 		return value
 	}
-	return v.stored.StoredValue(name)
+	return v.stored.StoredValue(v.at, name)
 }
 
 // Changed returns the changed value of a field. If the field was not changed, it returns false.
@@ -289,8 +297,9 @@ func (v CustomValues) Changed(name string) (any, bool) {
 	return value, ok
 }
 
-// Stored returns the stored values, or nil if there are none.
-func (v CustomValues) Stored() StoredValues { return v.stored }
+// Stored returns the stored values and the position of the record. Without a stored record, the values
+// are nil.
+func (v CustomValues) Stored() (StoredValues, RecordPosition) { return v.stored, v.at }
 
 // With returns the values after changes.
 func (v CustomValues) With(changes CustomValues) CustomValues {
@@ -302,7 +311,7 @@ func (v CustomValues) With(changes CustomValues) CustomValues {
 		changed = make(map[string]any, len(changes.changed))
 	}
 	maps.Copy(changed, changes.changed)
-	return CustomValues{changed, v.stored}
+	return CustomValues{changed, v.stored, v.at}
 }
 
 // conflict returns the name of a field that both changes set to different values, or "".

@@ -509,7 +509,7 @@ func (a *attributeVisitor) readLineItems(o *commerce.Order) {
 		}
 		embeddedItemAttributes(&item, &o.Items[len(o.Items)-1])
 		if line.Record != nil {
-			o.Items[len(o.Items)-1].CustomFields = commerce.StoredCustomValues(storedValues{record: line.Record, embedded: true})
+			o.Items[len(o.Items)-1].CustomFields = commerce.StoredCustomValues(embeddedLine(line.Record), commerce.RecordPosition{})
 		}
 		if err := item.Err(); err != nil {
 			o.Items = o.Items[:len(o.Items)-1]

@@ -20,8 +20,9 @@ func (a *attributeVisitor) customFields(recordType string, v *commerce.CustomVal
 	}
 	switch a.mode {
 	case modeReading:
-		stored := storedValues{record: a.Record, item: a.Item}
-		*v = commerce.StoredCustomValues(stored)
+		if *v = commerce.StoredCustomValues(a.Item.Doc, commerce.RecordPosition{First: a.Item.First, End: a.Item.End}); a.Item.Doc == nil {
+			*v = commerce.StoredCustomValues(storedRecord(a.Record), commerce.RecordPosition{})
+		}
 		if a.onInvalid != nil {
 			for i := range fields {
 				if value := v.Get(fields[i].Name); value != nil {
@@ -90,8 +91,13 @@ func customAttribute(name string, v commerce.CustomValues) types.AttributeValue 
 	if value, changed := v.Changed(name); changed {
 		return attributeOf(value)
 	}
-	if stored, ok := v.Stored().(storedValues); ok {
-		return stored.attribute(name)
+	switch stored, at := v.Stored(); stored := stored.(type) {
+	case *Document:
+		return stored.attribute(at, name)
+	case storedRecord:
+		return stored[name]
+	case embeddedLine:
+		return stored[name]
 	}
 	return nil
 }
@@ -117,40 +123,46 @@ func attributeOf(value any) types.AttributeValue {
 	return nil
 }
 
-// storedValues reads the custom fields of a record. It implements commerce.StoredValues.
-type storedValues struct {
-	record Record
-	item   Item
-	// embedded is true if record is a line item in an order's record.
-	embedded bool
+// storedRecord and embeddedLine read the custom fields of a record in the types of the AWS SDK. An
+// embeddedLine is a line item in an order's record.
+type (
+	storedRecord Record
+	embeddedLine Record
+)
+
+// StoredValue implements commerce.StoredValues.
+func (r storedRecord) StoredValue(_ commerce.RecordPosition, name string) any {
+	return neutralValue(r[name])
+}
+
+// StoredValue implements commerce.StoredValues.
+func (r embeddedLine) StoredValue(_ commerce.RecordPosition, name string) any {
+	return neutralValue(r[name])
+}
+
+// StoredValue implements commerce.StoredValues for the records in a response.
+func (d *Document) StoredValue(at commerce.RecordPosition, name string) any {
+	return neutralValue(d.attribute(at, name))
+}
+
+func (d *Document) attribute(at commerce.RecordPosition, name string) types.AttributeValue {
+	if found, ok := (Item{d, at.First, at.End}).Find(name); ok {
+		return d.attributeValue(found)
+	}
+	return nil
 }
 
 // keepUnknownMembers adds the members that this process does not know to an embedded line item. They can
 // be custom fields that only other servers declare. Other records need no such code, because updates
 // keep unknown attributes.
 func keepUnknownMembers(line Record, v commerce.CustomValues) {
-	stored, _ := v.Stored().(storedValues)
-	if !stored.embedded {
-		return
-	}
-	for name, value := range stored.record {
+	stored, _ := v.Stored()
+	members, _ := stored.(embeddedLine)
+	for name, value := range members {
 		if _, changed := v.Changed(name); line[name] == nil && !changed {
 			line[name] = value
 		}
 	}
-}
-
-// StoredValue returns the value of an attribute, or nil if it is absent.
-func (s storedValues) StoredValue(name string) any { return neutralValue(s.attribute(name)) }
-
-func (s storedValues) attribute(name string) types.AttributeValue {
-	if s.item.Doc == nil {
-		return s.record[name]
-	}
-	if at, ok := s.item.Find(name); ok {
-		return s.item.Doc.attributeValue(at)
-	}
-	return nil
 }
 
 // neutralValue converts an attribute value to the types of commerce.StoredValues. A binary value or a
