@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
@@ -139,11 +141,20 @@ func (e *Entity) ClaimantAttribute() string {
 // ClaimRecord returns the claim e for the value in a record with the given attributes. If there is no such
 // value, or if it cannot be normalized, it returns nil.
 func (b *KeyBuilder) ClaimRecord(e *Entity, attributes Record) Record {
-	if e.placeholderValue(e.PK.Placeholders()[0], attributes) == "" {
+	if e.placeholderValue(e.PK.Placeholders()[0], attributes) == "" || e.claimsUnreadableNumber(attributes) {
 		return nil
 	}
 	id := e.ClaimantAttribute()
 	return b.Identify(e, b.keysOf(e, attributes).Attributes().Merge(Record{id: attributes[id]}))
+}
+
+// claimsUnreadableNumber reports whether the claimed attribute is a number, although it must be a string.
+func (e *Entity) claimsUnreadableNumber(attributes Record) bool {
+	name := e.ClaimedAttribute()
+	if _, ok := attributes[name].(*types.AttributeValueMemberN); !ok {
+		return false
+	}
+	return slices.ContainsFunc(AttributesOf(e.Of), func(a Attribute) bool { return a.Name == name && a.Type == "S" })
 }
 
 // ClaimedKey returns the primary key of the claim that ClaimRecord returns. If there is none, or if its
