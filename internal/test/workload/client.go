@@ -177,21 +177,31 @@ func (c *Client) Send(ctx context.Context, url string, m Mutation) (Response, er
 	return parseResponse(m, response.StatusCode, text)
 }
 
+// responseError is an error of a GraphQL response.
+type responseError struct {
+	Message    string
+	Extensions struct{ Code string }
+}
+
+// isFinal reports whether it makes no sense to repeat a mutation after the error.
+func (e responseError) isFinal() bool {
+	return !slices.Contains([]string{"UNAVAILABLE", "TIMED_OUT"}, e.Extensions.Code)
+}
+
 // parseResponse decodes a GraphQL response.
 func parseResponse(m Mutation, status int, text []byte) (Response, error) {
 	var response struct {
 		Data   map[string]*json.RawMessage
-		Errors []struct {
-			Message    string
-			Extensions struct{ Code string }
-		}
+		Errors []responseError
 	}
 	if err := json.Unmarshal(text, &response); err != nil || status != http.StatusOK {
 		return Response{}, fmt.Errorf("%w: status %d: %s", ErrUnexpectedResponse, status, text)
 	}
 	data, present := response.Data[m.Field]
 	if len(response.Errors) > 0 {
-		if data == nil && present && len(response.Errors) == 1 && slices.Contains([]string{"UNAVAILABLE", "TIMED_OUT"}, response.Errors[0].Extensions.Code) {
+		// If the server made the change, but could not read fields of the payload, the payload has no record.
+		unread := data != nil && strings.HasPrefix(string(*data), `{"result":null,"userErrors":[]`)
+		if (data == nil && present && len(response.Errors) == 1 || unread) && !slices.ContainsFunc(response.Errors, responseError.isFinal) {
 			return Response{}, fmt.Errorf("%w: %s", ErrUnknownOutcome, response.Errors[0].Message)
 		}
 		return Response{}, fmt.Errorf("%w: %s", ErrUnexpectedResponse, text)
