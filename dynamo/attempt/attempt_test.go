@@ -64,6 +64,7 @@ func TestClassify(t *testing.T) {
 		"server error":          {serverError, attempt.Failure{Cause: attempt.CauseServerError}},
 		"another server":        {&smithy.GenericAPIError{Code: "UnknownError"}, attempt.Failure{Cause: attempt.CauseServerError, Malformed: true}},
 		"not JSON":              {&smithy.DeserializationError{Err: errors.New("x")}, attempt.Failure{Cause: attempt.CauseServerError, Malformed: true}},
+		"broken response":       {&smithy.DeserializationError{Err: &net.OpError{Op: "read", Err: net.ErrClosed}}, attempt.Failure{Cause: attempt.CauseConnection}},
 		"refused":               {&net.OpError{Op: "dial", Err: errors.New("refused")}, attempt.Failure{Cause: attempt.CauseConnection}},
 		"deadline":              {context.DeadlineExceeded, attempt.Failure{Cause: attempt.CauseConnection}},
 		"canceled":              {&aws.RequestCanceledError{Err: context.Canceled}, attempt.Failure{Cause: attempt.CauseOther}},

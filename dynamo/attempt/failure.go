@@ -97,11 +97,11 @@ func Classify(err error) Failure {
 	if response := (interface{ HTTPStatusCode() int })(nil); errors.As(err, &response) && response.HTTPStatusCode() >= 500 {
 		return Failure{Cause: CauseServerError}
 	}
+	if network := net.Error(nil); errors.As(err, &network) { // also while the response is read
+		return Failure{Cause: CauseConnection}
+	}
 	if malformed := (*smithy.DeserializationError)(nil); errors.As(err, &malformed) {
 		return Failure{Cause: CauseServerError, Malformed: true}
-	}
-	if network := net.Error(nil); errors.As(err, &network) {
-		return Failure{Cause: CauseConnection}
 	}
 	return Failure{Cause: CauseOther}
 }

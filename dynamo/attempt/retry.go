@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/smithy-go"
 )
 
 // The size of the retry budget and the costs of retries, in tokens, as in the AWS SDK. If a retry
@@ -198,6 +199,8 @@ func isRetryable(err error) aws.Ternary {
 		return aws.TrueTernary
 	case isTransactionCancelled(err):
 		return aws.FalseTernary
+	case failure.Cause == CauseConnection && errors.As(err, new(*smithy.DeserializationError)):
+		return aws.TrueTernary // the connection broke while the response was read, which the SDK does not retry
 	default:
 		return aws.UnknownTernary
 	}
