@@ -100,7 +100,7 @@ func read(t testing.TB, r *http.Response) (summary, body string) {
 }
 
 // varying matches the parts of a response that differ between executions: durations, points and
-// times. The actual points of an order depend on the stock bucket from which it takes units.
+// times. The actual points of an order depend on the stock bucket that the server chooses.
 var varying = regexp.MustCompile(`"(durationMs|available|actual)":[0-9.e-]+|\d{4}-\d\d-\d\dT[0-9:.]+Z`)
 
 var ulidPattern = regexp.MustCompile(`[0-9A-HJKMNP-TV-Z]{26}`)
