@@ -30,10 +30,7 @@ func (r *customerResolver) OrderCount(ctx context.Context, obj *commerce.Custome
 }
 
 func (r *warehouseResolver) ProductCount(ctx context.Context, obj *commerce.Warehouse) (*int32, error) {
-	if err := loadersOf(ctx).CheckReadable(&model.EntityWarehouse, model.AttrProductCount); err != nil {
-		return nil, err
-	}
-	return storedCount(obj.ProductCount, nil)
+	return storedCount(obj.ProductCount, loadersOf(ctx).CheckReadable(&model.EntityWarehouse, model.AttrProductCount))
 }
 
 func (r *orderResolver) ItemCount(ctx context.Context, obj *commerce.Order) (int32, error) {

@@ -136,9 +136,9 @@ func describeKind(value any) string {
 	}
 }
 
-// literalValue converts a literal without variables to the types in which the same value arrives in
+// LiteralValue converts a literal without variables to the types in which the same value arrives in
 // JSON. A name without quotes becomes a string, as in other GraphQL servers.
-func literalValue(v *ast.Value) any {
+func LiteralValue(v *ast.Value) any {
 	switch v.Kind {
 	case ast.NullValue:
 		return nil
@@ -149,13 +149,13 @@ func literalValue(v *ast.Value) any {
 	case ast.ListValue:
 		list := make([]any, len(v.Children))
 		for i, child := range v.Children {
-			list[i] = literalValue(child.Value)
+			list[i] = LiteralValue(child.Value)
 		}
 		return list
 	case ast.ObjectValue:
 		object := make(map[string]any, len(v.Children))
 		for _, child := range v.Children {
-			object[child.Name] = literalValue(child.Value)
+			object[child.Name] = LiteralValue(child.Value)
 		}
 		return object
 	default:
@@ -173,7 +173,7 @@ func (s scalars) coerceLiteral(v *ast.Value) (coerced any, checked bool, err err
 	if !ok {
 		return nil, false, nil
 	}
-	coerced, err = coerce(literalValue(v))
+	coerced, err = coerce(LiteralValue(v))
 	return coerced, true, err
 }
 

@@ -129,7 +129,7 @@ func (c *coercer) withPathElement(element string, coerce func()) {
 
 // defaultValue coerces the default value of a variable or of an input field.
 func (c *coercer) defaultValue(t *ast.Type, literal *ast.Value) any {
-	return c.value(t, literalValue(literal))
+	return c.value(t, LiteralValue(literal))
 }
 
 func (c *coercer) value(t *ast.Type, value any) any {

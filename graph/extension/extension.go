@@ -1,6 +1,6 @@
 // Package extension reads the schema extension of a shop: a file in the GraphQL schema language that
 // adds custom fields to the types of the schema (docs/custom-fields.md). Within the module, it imports
-// only access and commerce.
+// only access, commerce and graph/document.
 package extension
 
 import (

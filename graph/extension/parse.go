@@ -16,6 +16,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/graph/document"
 )
 
 // Limits of a schema extension.
@@ -258,7 +259,7 @@ func (p *fileParser) arguments(f *Field, d *ast.Directive, fail func(*ast.Positi
 	case defaultValue == nil && f.Required:
 		fail(d.Position, "is not null, so existing records need a value: add a default, such as @%s(default: ...), or remove the !", FieldDirective)
 	case defaultValue != nil:
-		value, err := f.Parse(constant(defaultValue))
+		value, err := f.Parse(document.LiteralValue(defaultValue))
 		if err == nil && value == nil {
 			err = commerce.NewInvalidError("is null: remove it")
 		}
@@ -298,30 +299,4 @@ func rolesArgument(a *ast.Argument, fail func(*ast.Position, string, ...any)) []
 	}
 	slices.Sort(roles)
 	return slices.Compact(roles)
-}
-
-// constant converts a value of the file to the types that commerce.CustomField.Parse accepts.
-func constant(v *ast.Value) any {
-	switch v.Kind {
-	case ast.NullValue:
-		return nil
-	case ast.IntValue, ast.FloatValue:
-		return json.Number(v.Raw)
-	case ast.BooleanValue:
-		return v.Raw == "true"
-	case ast.ListValue:
-		list := make([]any, len(v.Children))
-		for i, child := range v.Children {
-			list[i] = constant(child.Value)
-		}
-		return list
-	case ast.ObjectValue:
-		object := make(map[string]any, len(v.Children))
-		for _, child := range v.Children {
-			object[child.Name] = constant(child.Value)
-		}
-		return object
-	default:
-		return v.Raw
-	}
 }
