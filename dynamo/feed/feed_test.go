@@ -27,7 +27,7 @@ import (
 )
 
 // guard ends tests that hang. No test waits for it to pass.
-const guard = 60 * time.Second
+const guard = 4 * time.Minute
 
 // fixture has a store and a feed of its changes.
 type fixture struct {

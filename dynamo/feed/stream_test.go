@@ -97,7 +97,7 @@ func checkHistory(t *testing.T, f *fixture, between func(i int)) {
 	for _, id := range orders {
 		all = append(all, f.collect("order "+string(id), f.subscribeOrder(id, f.timeline(id)[0]), isCancelled))
 	}
-	n := longtest.Size(20, 60)
+	n := longtest.Size(20, 40)
 	for i := range n {
 		f.setQuantity(orders[i%3], i+2)
 		if between != nil {
