@@ -66,7 +66,6 @@ func (s *liveShop) wait() {
 func (s *liveShop) client(before, after func() error) *dynamodb.Client {
 	return dynamodb.New(s.db.Options(), func(o *dynamodb.Options) {
 		next := o.HTTPClient
-		o.Retryer = aws.NopRetryer{}
 		o.HTTPClient = storetest.HTTPFunc(func(r *http.Request) (*http.Response, error) {
 			if err := before(); err != nil {
 				return nil, err
@@ -255,6 +254,7 @@ func TestTableChangesWhileServersWork(t *testing.T) {
 			}
 			return nil
 		}, func() error { return nil })
+		cutOff = dynamodb.New(cutOff.Options(), func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
 		for i, server := range []*dynamo.Store{s.serve(db), s.serve(db), s.serve(cutOff)} {
 			workers.Go(func() { s.work(ctx, uint64(i), server, i == 2) })
 		}
