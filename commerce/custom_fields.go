@@ -30,7 +30,33 @@ type CustomField struct {
 	Default any
 	// If Required is true, the field is never null. Default is then set.
 	Required bool
+	// ListQuery is the name of the query that lists the records with a value of the field. LookupQuery is the
+	// name of the query for the only record with a value. At most one of them is set.
+	ListQuery, LookupQuery string
 }
+
+// keyEscapes replaces the character that separates the parts of a key, and keyTexts reverses this.
+var (
+	keyEscapes = strings.NewReplacer("%", "%25", "#", "%23")
+	keyTexts   = strings.NewReplacer("%25", "%", "%23", "#")
+)
+
+// KeyText returns a value, as Parse has returned it, as a part of a key. Different values have different
+// texts. If the value is nil, the text is empty.
+func (f *CustomField) KeyText(value any) string {
+	switch value := value.(type) {
+	case string:
+		return keyEscapes.Replace(value)
+	case json.Number:
+		return value.String()
+	case bool:
+		return strconv.FormatBool(value)
+	}
+	return ""
+}
+
+// TextOfKey is the inverse of CustomField.KeyText, for messages.
+func TextOfKey(key string) string { return keyTexts.Replace(key) }
 
 // CustomFieldType is the type of a custom field's values. Except for CustomEnum, it is the name of
 // the type in the GraphQL schema.

@@ -83,12 +83,19 @@ func restrictCustomFields(checker *operation.AccessChecker, schema *ast.Schema, 
 			}
 		}
 	}
+	for _, q := range e.Queries() {
+		if roles := e.QueryRoles(q); roles != nil {
+			checker.RequireRoles(schema.Query.Fields.ForName(q.Name), roles)
+		}
+	}
 }
 
 // customInputs moves the values of custom fields to the place where the generated code expects them.
 type customInputs struct {
 	extension extension.Extension
 	schema    *ast.Schema
+	// queries contains the queries by custom fields, by their names.
+	queries map[string]model.CustomQuery
 }
 
 // objectType returns the generated description of a type. Its functions that read arguments also read
@@ -100,6 +107,9 @@ func (c customInputs) objectType(name string) operation.ObjectType {
 	}
 	generated := t.Field
 	t.Field = func(field string) (int, operation.ArgumentsReader) {
+		if q, ok := c.queries[field]; ok && d == c.schema.Query {
+			return 0, readCustomQueryArguments(q)
+		}
 		number, read := generated(field)
 		f := d.Fields.ForName(field)
 		if read == nil || f == nil {

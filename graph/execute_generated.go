@@ -4972,6 +4972,8 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		return true
 	case operation.IntrospectionField:
 		return x.introspect(f)
+	case 0:
+		return x.customQuery(f)
 	case 1: // viewer
 		v, ok := x.resolveQueryViewer(f)
 		if !ok {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/graph/observe"
@@ -130,7 +131,10 @@ func NewExecutor(opts Options) *Executor {
 func newExecutor(opts Options, served *ast.Schema) *Executor {
 	r := &Resolver{
 		store: opts.Store, feed: opts.Feed, cursors: opts.Cursors, report: opts.Report, authenticated: opts.Authenticated, requestID: opts.RequestID, extension: opts.Extension, observeBatch: opts.ObserveBatch,
-		access: operation.NewAccessChecker(served, opts.Policy, !opts.NoIntrospection), entityTypes: entityTypes(),
+		access: operation.NewAccessChecker(served, opts.Policy, !opts.NoIntrospection), entityTypes: entityTypes(), queries: map[string]model.CustomQuery{},
+	}
+	for _, q := range opts.Extension.Queries() {
+		r.queries[q.Name] = q
 	}
 	restrictCustomFields(&r.access, served, opts.Extension)
 	schema := &executableSchema{SchemaData: served, Resolvers: r}
@@ -148,7 +152,7 @@ func newExecutor(opts Options, served *ast.Schema) *Executor {
 		resolver:           r,
 		schema:             schema,
 		fields:             fields,
-		preparer:           operation.NewPreparer(served, r.access, costs, customInputs{opts.Extension, served}.objectType, fields.generated),
+		preparer:           operation.NewPreparer(served, r.access, costs, customInputs{opts.Extension, served, r.queries}.objectType, fields.generated),
 		lookahead:          true,
 		limits:             limits,
 		costs:              costs,

@@ -263,6 +263,8 @@ func (p plan) planRootFields(ctx context.Context, root *operation.SelectionSet) 
 	for _, f := range root.Reads {
 		switch {
 		case p.rootRecord(f, &referenced):
+		case f.Number == 0:
+			p.planCustomQuery(ctx, f)
 		case f.Name == operation.EntitiesField:
 			p.planEntities(ctx, f, &referenced)
 		case f.Number == fieldQueryQuote:

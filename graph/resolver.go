@@ -31,6 +31,7 @@ import (
 	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/feed"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/extension"
 	"github.com/ordergraph/ordergraph/graph/observe"
@@ -114,8 +115,10 @@ type Resolver struct {
 	access        operation.AccessChecker
 	entityTypes   []entityType
 	extension     extension.Extension
-	requestID     func(ctx context.Context) string
-	observeBatch  func(pattern string, keys int)
+	// queries contains the queries by custom fields, by their names.
+	queries      map[string]model.CustomQuery
+	requestID    func(ctx context.Context) string
+	observeBatch func(pattern string, keys int)
 }
 
 // Schema returns the schema that clients see, without custom fields. It omits definitions that clients

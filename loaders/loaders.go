@@ -37,6 +37,8 @@ type Loaders struct {
 	// patterns contains the loaders of the access patterns. The index is the number of the access
 	// pattern, such as 6 for AP6. Each loader is created when it is first used.
 	patterns [model.LastPattern + 1]any
+	// custom contains the loaders of access patterns of custom fields. Their numbers are higher.
+	custom map[int]any
 
 	// ctx is the context of all requests to the store. The context of a caller is not used, because
 	// other callers may wait for the same read.
@@ -79,11 +81,11 @@ func New(ctx context.Context, s *dynamo.Store, viewer access.Viewer, report func
 func RecordLoader[K comparable, V any](l *Loaders, p *model.LookupPattern[K, V]) *Loader[K, V] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	loader, ok := l.patterns[p.Number()].(*Loader[K, V])
+	loader, ok := l.of(p.Number()).(*Loader[K, V])
 	if !ok {
 		loader = &Loader[K, V]{loaders: l, pattern: p.ID, batchReader: lookupReader[K, V]{p}}
 		overrideReaders(l, loader)
-		l.patterns[p.Number()] = loader
+		l.set(p.Number(), loader)
 	}
 	return loader
 }
@@ -92,13 +94,32 @@ func RecordLoader[K comparable, V any](l *Loaders, p *model.LookupPattern[K, V])
 func PageLoader[V any](l *Loaders, p *model.ListPattern[V]) *Loader[dynamo.ListRequest, dynamo.Page[V]] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	loader, ok := l.patterns[p.Number()].(*Loader[dynamo.ListRequest, dynamo.Page[V]])
+	loader, ok := l.of(p.Number()).(*Loader[dynamo.ListRequest, dynamo.Page[V]])
 	if !ok {
 		loader = &Loader[dynamo.ListRequest, dynamo.Page[V]]{loaders: l, pattern: p.ID, keyReader: listReader[V]{p}}
 		addCollections(l, p.ID, loader)
-		l.patterns[p.Number()] = loader
+		l.set(p.Number(), loader)
 	}
 	return loader
+}
+
+// of returns the loader of the access pattern with a number, or nil. The caller must hold l.mu.
+func (l *Loaders) of(number int) any {
+	if number < len(l.patterns) {
+		return l.patterns[number]
+	}
+	return l.custom[number]
+}
+
+func (l *Loaders) set(number int, loader any) {
+	switch {
+	case number < len(l.patterns):
+		l.patterns[number] = loader
+	case l.custom == nil:
+		l.custom = map[int]any{number: loader}
+	default:
+		l.custom[number] = loader
+	}
 }
 
 // overrideReaders replaces the reader of a loader if the loader must check access, or if its keys

@@ -31,7 +31,7 @@ func (c *change) refuseValue(k model.Keys) {
 		c.taken = append(c.taken, commerce.NewEmailTaken())
 		return
 	}
-	c.taken = append(c.taken, commerce.NewValueTaken(e.Of.Description, e.ClaimedAttribute(), model.FirstPlaceholderValue(e.PK, k.PK)))
+	c.taken = append(c.taken, commerce.NewValueTaken(e.Of.Description, e.ClaimedAttribute(), e.ClaimedValue(k)))
 }
 
 // moveClaims writes the claims of a record's changed values, and deletes the claims of its previous values.

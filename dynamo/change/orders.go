@@ -87,8 +87,8 @@ func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.O
 			return nil, err
 		}
 		// Keep one action of the transaction free for the idempotency record.
-		if len(c.spread) > 0 && len(c.writes) >= table.MaxTransactionActions {
-			return nil, commerce.NewTooManyLines(commerce.FieldPath("items"), len(lines), commerce.MaxLines)
+		if excess := len(c.writes) + 1 - table.MaxTransactionActions; excess > 0 {
+			return nil, commerce.NewTooManyLines(commerce.FieldPath("items"), len(lines), len(lines)-(excess+1)/2)
 		}
 		return &order, nil
 	})
@@ -180,6 +180,7 @@ func (c *change) updateOrder(ctx context.Context, current model.Record, before, 
 		optional = append(optional, model.AttrIndexPK, model.AttrIndexSK)
 	}
 	c.writeCopy(oldRecords[1], copyAfter, when, optional...)
+	c.updateEdges(current, slices.Delete(slices.Clone(oldRecords), 1, 2), slices.Delete(slices.Clone(newRecords), 1, 2))
 	c.moveClaims(oldRecords, newRecords)
 	return c.addEvent(*after, e, after.UpdatedAt, false, deltas)
 }

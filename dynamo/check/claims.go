@@ -33,7 +33,7 @@ func (diag *diagnosis) verifyClaim(e *model.Entity, of model.Keys, have, want, c
 	if diag.withoutUnreadable(e, have); have != nil && diag.mustLeaveUnchanged(e, k, id) {
 		return
 	}
-	value, other := model.FirstPlaceholderValue(e.PK, k.PK), model.TextOf(have, id)
+	value, other := e.ClaimedValue(k), model.TextOf(have, id)
 	owner := model.TextOf(want, id)
 	switch {
 	case have == nil:

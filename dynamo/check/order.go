@@ -20,6 +20,8 @@ type orderVerifier struct {
 	orderRecord   model.Record
 	items, events []model.Record
 	others        recordsWithEdges
+	// edges contains the edges of the order itself.
+	edges recordWithEdges
 	// copies maps a customer to the copy of the order in the customer's partition.
 	copies  map[commerce.CustomerID]model.Record
 	earlier []model.Record // the records of all earlier reads, before a repair changed them
@@ -50,6 +52,10 @@ func (v *orderVerifier) addRecord(e *model.Entity, rec model.Record) {
 	case model.EntityOrderEvent.Name:
 		v.events = append(v.events, rec)
 	default:
+		if e.IsEdge() && e.Of == &model.EntityOrder {
+			v.edges.put(rec)
+			return
+		}
 		v.others.add(e, rec)
 	}
 }
@@ -57,6 +63,7 @@ func (v *orderVerifier) addRecord(e *model.Entity, rec model.Record) {
 func (v *orderVerifier) read(ctx context.Context, c *check) error {
 	v.earlier = append(v.earlier, v.records()...)
 	v.orderRecord, v.items, v.events, v.copies, v.others = nil, nil, nil, map[commerce.CustomerID]model.Record{}, recordsWithEdges{}
+	v.edges = edgesOfOrder(v.id)
 	b := c.table.KeyBuilder()
 	partition := model.OrderByID.Key(b, v.id).PK
 	if b.Err != nil {
@@ -209,6 +216,7 @@ func (v *orderVerifier) verify(c *check) *diagnosis {
 		for _, event := range v.events {
 			diag.addOrphan(kindOrphanEvent, event, "the order does not exist")
 		}
+		v.edges.verifyEdges(diag, nil)
 		return diag
 	case !trusted.readable():
 		for _, h := range []orderHeader{ownHeader, copyHeader} {
@@ -252,7 +260,7 @@ func (v *orderVerifier) verifyItems(diag *diagnosis, b *model.KeyBuilder, o comm
 		return
 	}
 	main, copied := expected[0], expected[1]
-	items := slices.DeleteFunc(expected[2:], func(r model.Record) bool { return model.EntityOf(model.KeyOf(r)) != &model.EntityOrderItem })
+	items := slices.DeleteFunc(slices.Clone(expected[2:]), func(r model.Record) bool { return model.EntityOf(model.KeyOf(r)) != &model.EntityOrderItem })
 	if !v.linesKnown {
 		// The items are unknown, so keep the stored attributes that derive from the items.
 		copyAttributes(main, v.orderRecord, "items", "itemCount")
@@ -268,6 +276,7 @@ func (v *orderVerifier) verifyItems(diag *diagnosis, b *model.KeyBuilder, o comm
 	} else {
 		diag.compare(&model.EntityCustomerOrder, have, copied, kindOrderCopyDiffers)
 	}
+	v.verifyOrderEdges(diag, expected)
 	if !v.linesKnown {
 		return
 	}
@@ -289,6 +298,26 @@ func (v *orderVerifier) verifyItems(diag *diagnosis, b *model.KeyBuilder, o comm
 			diag.addOrphan(kindOrphanItem, item, "the order's item list and total do not include the item")
 		}
 	}
+}
+
+// edgesOfOrder returns an order without records, to which its edges are added.
+func edgesOfOrder(id commerce.OrderID) recordWithEdges {
+	return newRecordWithEdges(&model.EntityOrder, map[string]string{"orderId": string(id)})
+}
+
+// verifyOrderEdges compares the edges of the order with the expected ones, which are among the records in
+// expected.
+func (v *orderVerifier) verifyOrderEdges(diag *diagnosis, expected []model.Record) {
+	want := []model.Record{} // not nil, because the order exists
+	for _, rec := range expected {
+		if e := model.EntityOf(model.KeyOf(rec)); e != nil && e.IsEdge() {
+			if !v.linesKnown {
+				copyAttributes(rec, v.edges.edge(e), "items", "itemCount")
+			}
+			want = append(want, rec)
+		}
+	}
+	v.edges.verifyEdges(diag, want)
 }
 
 // copyAttributes copies the named attributes to want, and removes those that have lacks.
@@ -422,7 +451,7 @@ func (v *orderVerifier) verifyUpdatedAt(diag *diagnosis, o commerce.Order) {
 	}
 }
 
-// headerRecord is the order's own record or the customer's copy. A missing record is nil.
+// headerRecord is the order's own record, the customer's copy or an edge. A missing record is nil.
 type headerRecord struct {
 	entity *model.Entity
 	key    model.Keys
@@ -430,10 +459,16 @@ type headerRecord struct {
 }
 
 func (v *orderVerifier) headerRecords(t *table.Table, o commerce.Order) []headerRecord {
-	return []headerRecord{
+	records := []headerRecord{
 		{&model.EntityOrder, model.OrderByID.Key(t.KeyBuilder(), v.id), v.orderRecord},
 		{&model.EntityCustomerOrder, v.copyKey(t, o.CustomerID), v.copies[o.CustomerID]},
 	}
+	for _, e := range model.EntityOrder.Edges() {
+		if t.Layout.Derivations().Of(e.Name).State == model.Readable {
+			records = append(records, headerRecord{e, v.edges.edgeKey(e), v.edges.edge(e)})
+		}
+	}
+	return records
 }
 
 // findOrAddFix returns the fix (the planned write) of a record, and adds the fix if necessary. If

@@ -150,7 +150,7 @@ func (g *segmentScan) beginCollection(e *model.Entity, partition string) {
 	switch e.PK {
 	case model.EntityOrder.PK:
 		g.currentTarget = target{targetOrder, id}
-		g.current = &orderVerifier{id: commerce.OrderID(id), copies: map[commerce.CustomerID]model.Record{}, others: recordsWithEdges{}}
+		g.current = &orderVerifier{id: commerce.OrderID(id), copies: map[commerce.CustomerID]model.Record{}, others: recordsWithEdges{}, edges: edgesOfOrder(commerce.OrderID(id))}
 	case model.EntityCustomer.PK:
 		g.currentTarget, g.current = target{targetCustomer, id}, newCustomerVerifier(g.check.table, id)
 	case model.EntityEmployee.PK:

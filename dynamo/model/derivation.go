@@ -21,6 +21,9 @@ type Derivation struct {
 	Attribute string
 	// Added reports whether older tables lack the derivation (see Entity.Added).
 	Added bool
+	// Undeclared reports whether this is the list or claim of a custom field that the schema extension of
+	// this process does not declare.
+	Undeclared bool
 }
 
 // IsRecord reports whether d is an edge or claim: a record that follows from one other record. If d is
@@ -45,7 +48,8 @@ func Derivations() (all []Derivation) {
 	return all
 }
 
-// FindDerivation returns the derivation with the given name.
+// FindDerivation returns the derivation with the given name. It also returns a list or claim by a custom
+// field that no schema extension declares, so that it can be dropped.
 func FindDerivation(name string) (Derivation, error) {
 	var names []string
 	for _, d := range Derivations() {
@@ -53,6 +57,9 @@ func FindDerivation(name string) (Derivation, error) {
 			return d, nil
 		}
 		names = append(names, d.Name)
+	}
+	if e := customDerivation(name); e != nil {
+		return Derivation{Name: name, Entity: e, Added: true, Undeclared: true}, nil
 	}
 	return Derivation{}, fmt.Errorf("%q is no derivation: choose one of %s", name, strings.Join(names, ", "))
 }
@@ -209,16 +216,19 @@ func parseDerivations(texts []string) (DerivationStatuses, error) {
 		if len(parts) < 3 || len(parts) > 4 {
 			return nil, fmt.Errorf("contains %q instead of a name, a state and a time", text)
 		}
-		if _, err := FindDerivation(parts[0]); err != nil {
+		d, err := FindDerivation(parts[0])
+		if err != nil {
 			return nil, fmt.Errorf("contains %q, which this version of Ordergraph does not know: upgrade this server", parts[0])
 		}
 		s := DerivationStatus{State: DerivationState(parts[1])}
-		var err error
 		if s.Since, err = time.Parse(timestampLayout, parts[2]); err != nil {
 			return nil, fmt.Errorf("contains %q with an invalid time", text)
 		}
 		if !slices.Contains([]DerivationState{Absent, Written, Backfilled, Readable, Dropped}, s.State) {
 			return nil, fmt.Errorf("contains %q with the state %q, which this version of Ordergraph does not know: upgrade this server", parts[0], parts[1])
+		}
+		if d.Undeclared && s.State != Absent && s.State != Dropped {
+			return nil, fmt.Errorf("contains %q, which the schema extension of this process does not declare: use the earlier file, or remove the records with `ordergraph table drop %[1]s` first", parts[0])
 		}
 		if len(parts) == 4 {
 			done, of, _ := strings.Cut(parts[3], "/")

@@ -53,8 +53,12 @@ func Entities() []*Entity { return allEntities }
 // only before the process uses records. It returns a function that restores the previous declarations,
 // for tests.
 func DeclareEntities(more ...*Entity) (restore func()) {
+	return replaceEntities(slices.Concat(allEntities, more))
+}
+
+func replaceEntities(by []*Entity) (restore func()) {
 	all, itsEdges, itsClaims := allEntities, edges, claims
-	allEntities, edges, claims = indexEntities(slices.Concat(all, more))
+	allEntities, edges, claims = indexEntities(by)
 	return func() { allEntities, edges, claims = all, itsEdges, itsClaims }
 }
 

@@ -151,7 +151,7 @@ const MaxScanSegments = 1_000_000
 // the maximum length of one of them.
 const (
 	maxDerivations    = 200
-	maxDerivationText = 100
+	maxDerivationText = 160
 )
 
 // OneEra returns a layout in which the number of shards has never changed. 0 shards mean 1 shard.

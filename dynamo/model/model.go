@@ -174,6 +174,9 @@ type Entity struct {
 	AddedNumbers []string
 	// Renamed maps a placeholder in the keys to its attribute, if their names differ.
 	Renamed map[string]string
+	// keyField is the custom field whose value is in the keys of an edge or claim. For other entities, it is
+	// nil.
+	keyField *commerce.CustomField
 	// codec encodes and decodes the attributes. It is nil for idempotency records, and for a Copy or
 	// Claim, whose attributes follow from the entity Of (see valueCodec).
 	codec recordCodec
@@ -447,6 +450,9 @@ const (
 // given attributes. If the attribute for this placeholder is absent or cannot be normalized, it
 // returns an empty string.
 func (e *Entity) placeholderValue(name string, attributes Record) string {
+	if e.keyField != nil && e.keyField.Name == name {
+		return customKeyValue(e.keyField, attributes)
+	}
 	switch v := attributes[e.AttributeForPlaceholder(name)].(type) {
 	case *types.AttributeValueMemberS:
 		switch name {

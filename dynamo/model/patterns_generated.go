@@ -5,8 +5,8 @@ package model
 // LastPattern is the highest number of an access pattern.
 const LastPattern = 42
 
-// AccessPatterns returns every access pattern, by number.
-func AccessPatterns() []AccessPattern {
+// builtInPatterns returns every access pattern that Ordergraph declares, by number.
+func builtInPatterns() []AccessPattern {
 	return []AccessPattern{
 		OrderByID.AccessPattern,
 		CustomerOrders.AccessPattern,
@@ -53,8 +53,8 @@ func AccessPatterns() []AccessPattern {
 	}
 }
 
-// WritePatterns returns every write pattern, by number.
-func WritePatterns() []WritePattern {
+// builtInWritePatterns returns every write pattern that Ordergraph declares, by number.
+func builtInWritePatterns() []WritePattern {
 	return []WritePattern{
 		WriteCreateCustomer,
 		WriteUpdateCustomer,

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -34,16 +35,16 @@ const file = `
 enum Channel { WEB APP STORE }
 extend type Order {
   giftMessage: String @field(maxLength: 200, setBy: [CUSTOMER, STAFF])
-  channel: Channel! @field(default: "WEB")
-  erpNumber: String @field(setBy: SERVICE, seenBy: [STAFF, SERVICE])
+  channel: Channel! @field(default: "WEB") @list(query: "ordersByChannel")
+  erpNumber: String @field(setBy: SERVICE, seenBy: [STAFF, SERVICE]) @unique(query: "orderByErpNumber")
 }
 extend type OrderItem {
   engraving: String @field(setBy: [CUSTOMER, STAFF])
   deposit: Money @field
 }
 extend type Product {
-  brand: String @field
-  weightGrams: Int @field(min: 0)
+  brand: String @field @list(query: "productsByBrand")
+  weightGrams: Int @field(min: 0) @list(query: "productsByWeight")
   ratio: Decimal @field
   deposit: Money @field
   tags: [String!] @field(maxItems: 3)
@@ -51,11 +52,11 @@ extend type Product {
   launch: Date @field
   stocked: DateTime @field
   fragile: Boolean @field
-  code: ID @field
+  code: ID @field @unique(query: "productByCode")
 }
-extend type Customer { marketingConsent: Boolean! @field(default: false, setBy: [CUSTOMER]) }
-extend type Warehouse { dock: String @field }
-extend type Employee { desk: String @field }
+extend type Customer { marketingConsent: Boolean! @field(default: false, setBy: [CUSTOMER]) @list(query: "customersByConsent") }
+extend type Warehouse { dock: String @field @list(query: "warehousesByDock") }
+extend type Employee { desk: String @field @unique(query: "employeeByDesk") }
 `
 
 // declared is the extension that all servers of the tests have.
@@ -335,8 +336,14 @@ func TestSeedFile(t *testing.T) {
 // A server without the file keeps custom fields of the records that it changes, because servers with and
 // without it run side by side while the file is introduced.
 func TestServersWithoutTheFile(t *testing.T) {
+	plain, err := graph.ParseExtension("shop.graphqls", regexp.MustCompile(`@(list|unique)\(.*?\)`).ReplaceAllString(file, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plain.Declare()()
 	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db)
+		s.executor = newExecutor(t, s.Store, plain)
 		id := s.place(`channel: APP, giftMessage: "x",`, `engraving: "Ann"`)
 		s.run(`mutation { updateProduct(input: {sku: "prod_100", brand: "Acme"}) { userErrors { message } } }`, nil)
 		s.run(`mutation { updateCustomer(input: {id: "cust_001", marketingConsent: true}) { userErrors { message } } }`, nil)

@@ -1,6 +1,6 @@
 // Package extension reads the schema extension of a shop: a file in the GraphQL schema language that
 // adds custom fields to the types of the schema (docs/custom-fields.md). Within the module, it imports
-// only access, commerce and graph/document.
+// only access, commerce, dynamo/model and graph/document.
 package extension
 
 import (
@@ -12,6 +12,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
 // Extension contains the custom fields that a file declares. The zero value contains none.
@@ -20,6 +21,8 @@ type Extension struct {
 	Fields map[string][]Field
 	// enums are the enums that the file declares.
 	enums ast.DefinitionList
+	// pageArguments are the definitions of the arguments that choose a page of a list.
+	pageArguments string
 }
 
 // Field is a custom field of a type.
@@ -34,8 +37,22 @@ type Field struct {
 	valueType string
 }
 
-// FieldDirective is the name of the directive that declares a custom field.
-const FieldDirective = "field"
+// The directives of an extension. FieldDirective declares a custom field. ListDirective declares a query
+// for the records with a value of the field, and UniqueDirective one for the only record with a value.
+const (
+	FieldDirective  = "field"
+	ListDirective   = "list"
+	UniqueDirective = "unique"
+)
+
+// QueryPermission maps the name of a type to the permission that queries by its custom fields require.
+var QueryPermission = map[string]access.Permission{
+	"Customer":  access.PermissionListCustomers,
+	"Employee":  access.PermissionReadStaff,
+	"Order":     access.PermissionListOrders,
+	"Product":   access.PermissionReadCatalog,
+	"Warehouse": access.PermissionReadStock,
+}
 
 // inputs maps the name of a type with custom fields to the inputs that set them.
 var inputs = map[string][]string{
@@ -71,17 +88,33 @@ func (e Extension) Field(typ, name string) *Field {
 // ChangesOrders reports whether orders or line items have custom fields.
 func (e Extension) ChangesOrders() bool { return len(e.Fields["Order"])+len(e.Fields["OrderItem"]) > 0 }
 
-// Declare declares the custom fields of all records of the process (commerce.DeclareCustomFields). It
-// returns a function that restores the previous declaration.
-func (e Extension) Declare() (restore func()) {
+// Declare declares the custom fields of all records of the process, and what is needed to query by them
+// (model.DeclareCustomFields). It returns a function that restores the previous declaration.
+func (e Extension) Declare() (restore func()) { return model.DeclareCustomFields(e.declarations()) }
+
+// Queries returns the queries by custom fields.
+func (e Extension) Queries() []model.CustomQuery { return model.QueriesOf(e.declarations()) }
+
+// declarations returns the custom fields of each type.
+func (e Extension) declarations() map[string][]commerce.CustomField {
 	declared := map[string][]commerce.CustomField{}
 	for typ, fields := range e.Fields {
 		for _, f := range fields {
 			declared[typ] = append(declared[typ], f.CustomField)
 		}
 	}
-	previous := commerce.DeclareCustomFields(declared)
-	return func() { commerce.DeclareCustomFields(previous) }
+	return declared
+}
+
+// QueryRoles returns the roles that may use a query by a custom field. If all roles with the permission
+// QueryPermission may use it, the result is nil.
+func (e Extension) QueryRoles(q model.CustomQuery) []access.Role {
+	seenBy := e.Field(q.RecordType, q.Field.Name).SeenBy
+	if seenBy == nil {
+		return nil
+	}
+	with := rolesWith(QueryPermission[q.RecordType])
+	return slices.DeleteFunc(slices.Clone(seenBy), func(role access.Role) bool { return !slices.Contains(with, role) })
 }
 
 // SDL returns the definitions that extend the served schema, in the GraphQL schema language.
@@ -120,7 +153,53 @@ func (e Extension) SDL() string {
 			b.WriteString("}\n\n")
 		}
 	}
+	e.describeQueries(&b)
 	return b.String()
+}
+
+// describeQueries writes the queries by custom fields.
+func (e Extension) describeQueries(b *strings.Builder) {
+	queries := e.Queries()
+	if len(queries) == 0 {
+		return
+	}
+	b.WriteString("extend type Query {\n")
+	for _, q := range queries {
+		f, kind, id := e.Field(q.RecordType, q.Field.Name), strings.ToLower(q.RecordType), q.AccessPattern.ID
+		arguments, result, reads := "", q.RecordType, fmt.Sprintf("@reads(pattern: %q)", id)
+		var text, cost string
+		if q.Claim != nil {
+			text = fmt.Sprintf("The %s with this value of `%s`, or null if there is none.", kind, f.Name)
+			cost = fmt.Sprintf("two DynamoDB GetItems, one after the other (access patterns %s and %s)", id, q.ByID.ID)
+			reads += fmt.Sprintf(" @reads(pattern: %q)", q.ByID.ID)
+		} else {
+			order := "sorted by name"
+			if q.AccessPattern.Direction == model.Descending {
+				order = "newest first"
+			}
+			text = fmt.Sprintf("The %ss with this value of `%s`, %s.", kind, f.Name, order)
+			cost = fmt.Sprintf("one DynamoDB Query per shard (access pattern %s)", id)
+			arguments, result = e.pageArguments, q.RecordType+"Connection!"
+		}
+		describe(b, "  ", fmt.Sprintf("%s\n\nCost: %s. %s", text, cost, rolesText("Access", e.rolesOfQuery(q))))
+		fmt.Fprintf(b, "  %s(\n", q.Name)
+		describe(b, "    ", fmt.Sprintf("The value of `%s`.", f.Name))
+		fmt.Fprintf(b, "    %s: %s!\n%s  ): %s @access(permission: %s) %s\n", f.Name, f.valueType, arguments, result, QueryPermission[q.RecordType], reads)
+	}
+	b.WriteString("}\n\n")
+}
+
+// rolesOfQuery returns the roles that may use a query by a custom field.
+func (e Extension) rolesOfQuery(q model.CustomQuery) []access.Role {
+	if roles := e.QueryRoles(q); roles != nil {
+		return roles
+	}
+	return rolesWith(QueryPermission[q.RecordType])
+}
+
+// rolesWith returns the roles that have a permission for all records.
+func rolesWith(p access.Permission) []access.Role {
+	return slices.DeleteFunc(access.Roles(), func(role access.Role) bool { return access.StandardPolicy().GrantForRole(role, p) != access.GrantAll })
 }
 
 // Types returns the names of the types that can have custom fields.
@@ -146,8 +225,11 @@ func (f *Field) defaultText() string {
 }
 
 func rolesText(verb string, roles []access.Role) string {
-	if roles == nil {
+	switch len(roles) {
+	case 0:
 		return ""
+	case len(access.Roles()):
+		return verb + ": all callers."
 	}
 	names := make([]string, len(roles))
 	for i, role := range roles {

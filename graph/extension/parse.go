@@ -16,6 +16,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/graph/document"
 )
 
@@ -27,6 +28,12 @@ const (
 	maxTextLength    = 1000
 	defaultMaxLength = 255
 	maxListItems     = commerce.MaxPhoneNumbers // the cost of every list of scalars assumes this length
+	// maxQueryLength limits the values of a field with a query, because they are in keys. maxQueriesPerType
+	// limits the records that a mutation writes. maxOrderLists does so for orders, because shipping an order
+	// with commerce.MaxLines line items leaves room for only this many records in its transaction.
+	maxQueryLength    = 255
+	maxQueriesPerType = 10
+	maxOrderLists     = 4
 	// maxItemBytes limits the custom fields of one line item, because an order's record can contain 25
 	// line items and has at most 400 KB. maxRecordBytes limits the custom fields of other records.
 	maxItemBytes   = 4_000
@@ -39,8 +46,10 @@ type fileParser struct {
 	enums  map[string]*ast.Definition
 	// reserved reports whether records of a type may contain an attribute with this name already.
 	reserved func(typ, name string) bool
-	out      Extension
-	errs     []mistake
+	// queries contains the names of the queries that the file declares.
+	queries map[string]bool
+	out     Extension
+	errs    []mistake
 }
 
 // mistake is an error in a line of the file.
@@ -65,7 +74,7 @@ func Parse(file, text string, schema *ast.Schema, reserved func(typ, name string
 		}
 		return Extension{}, fmt.Errorf("%s: %w", file, err)
 	}
-	p := &fileParser{schema: schema, enums: map[string]*ast.Definition{}, reserved: reserved, out: Extension{Fields: map[string][]Field{}}}
+	p := &fileParser{schema: schema, enums: map[string]*ast.Definition{}, reserved: reserved, queries: map[string]bool{}, out: Extension{Fields: map[string][]Field{}}}
 	p.document(doc)
 	if len(p.errs) == 0 {
 		return p.out, nil
@@ -84,7 +93,7 @@ func (p *fileParser) fail(at *ast.Position, format string, args ...any) {
 
 func (p *fileParser) document(doc *ast.SchemaDocument) {
 	for _, d := range doc.Directives {
-		p.fail(d.Position, "the directive @%s cannot be defined: use only the directive @%s", d.Name, FieldDirective)
+		p.fail(d.Position, "the directive @%s cannot be defined: use only the directives @%s, @%s and @%s", d.Name, FieldDirective, ListDirective, UniqueDirective)
 	}
 	for _, d := range slices.Concat(doc.Schema, doc.SchemaExtension) {
 		p.fail(d.Position, "the schema itself cannot be changed: declare only enums and `extend type`")
@@ -95,7 +104,17 @@ func (p *fileParser) document(doc *ast.SchemaDocument) {
 	for _, d := range doc.Extensions {
 		p.extendType(d)
 	}
+	var arguments strings.Builder
+	for _, name := range pageArguments {
+		a := p.schema.Query.Fields.ForName("customers").Arguments.ForName(name)
+		describe(&arguments, "    ", a.Description)
+		fmt.Fprintf(&arguments, "    %s: %s\n", name, a.Type)
+	}
+	p.out.pageArguments = arguments.String()
 }
+
+// pageArguments are the arguments that choose a page of a list.
+var pageArguments = []string{"first", "after", "last", "before"}
 
 func (p *fileParser) enum(d *ast.Definition) {
 	switch {
@@ -139,6 +158,18 @@ func (p *fileParser) extendType(d *ast.Definition) {
 		if field, ok := p.field(d.Name, f); ok {
 			p.out.Fields[d.Name] = append(p.out.Fields[d.Name], field)
 		}
+	}
+	lists, queries := 0, 0
+	for _, f := range p.out.Fields[d.Name] {
+		if f.ListQuery != "" {
+			lists++
+		}
+		if f.ListQuery+f.LookupQuery != "" {
+			queries++
+		}
+	}
+	if queries > maxQueriesPerType || d.Name == "Order" && lists > maxOrderLists {
+		p.fail(d.Position, "%s has %d lists and %d other queries: declare at most %d queries for a type, and at most %d lists of orders", d.Name, lists, queries-lists, maxQueriesPerType, maxOrderLists)
 	}
 	if n := len(p.out.Fields[d.Name]); n > maxFieldsPerType {
 		p.fail(d.Position, "%s has %d custom fields: declare at most %d", d.Name, n, maxFieldsPerType)
@@ -194,12 +225,60 @@ func (p *fileParser) field(typ string, d *ast.FieldDefinition) (f Field, ok bool
 	case p.out.Field(typ, d.Name) != nil:
 		fail(d.Position, "is declared twice: remove one declaration")
 	}
-	if len(d.Directives) != 1 || d.Directives[0].Name != FieldDirective {
-		fail(d.Position, "must have exactly one directive, @%s: declare the field as `%s: %s @%[1]s`", FieldDirective, d.Name, d.Type)
+	var declaration *ast.Directive
+	for i, directive := range d.Directives {
+		switch {
+		case i > 0 && d.Directives[:i].ForName(directive.Name) != nil:
+			fail(directive.Position, "has the directive @%s twice: remove one", directive.Name)
+		case directive.Name == FieldDirective:
+			declaration = directive
+		case directive.Name != ListDirective && directive.Name != UniqueDirective:
+			fail(directive.Position, "has the directive @%s: use only @%s, @%s and @%s", directive.Name, FieldDirective, ListDirective, UniqueDirective)
+		}
+	}
+	if declaration == nil {
+		fail(d.Position, "lacks the directive @%s: declare the field as `%s: %s @%[1]s`", FieldDirective, d.Name, d.Type)
 		return f, false
 	}
-	p.arguments(&f, d.Directives[0], fail)
+	p.arguments(&f, declaration, fail)
+	for _, directive := range d.Directives {
+		if directive.Name == ListDirective || directive.Name == UniqueDirective {
+			p.query(typ, &f, directive, fail)
+		}
+	}
 	return f, len(p.errs) == failed
+}
+
+// query reads the directive @list or @unique of a field.
+func (p *fileParser) query(typ string, f *Field, d *ast.Directive, fail func(*ast.Position, string, ...any)) {
+	a := d.Arguments.ForName("query")
+	if a == nil || len(d.Arguments) != 1 || a.Value.Kind != ast.StringValue || !validName.MatchString(a.Value.Raw) || len(a.Value.Raw) > maxNameLength {
+		fail(d.Position, "has the directive @%s without a valid name: write @%[1]s(query: \"...\") with up to %d letters and digits", d.Name, maxNameLength)
+		return
+	}
+	name := a.Value.Raw
+	switch {
+	case !model.CanQuery(typ):
+		fail(d.Position, "cannot have the directive @%s, because line items are found through their orders: remove it", d.Name)
+	case f.List || f.Type == commerce.CustomMoney:
+		fail(d.Position, "cannot have the directive @%s, because its type is %s: use a field with a single value that is not an amount of money", d.Name, f.typeText(f.valueType, f.Required))
+	case f.ListQuery+f.LookupQuery != "":
+		fail(d.Position, "has both @%s and @%s: remove one, because at most one record can have a unique value", ListDirective, UniqueDirective)
+	case d.Name == UniqueDirective && f.Default != nil:
+		fail(d.Position, "has a default and @%s, but only one record can have the value: remove the default", d.Name)
+	case slices.Contains(pageArguments, f.Name):
+		fail(d.Position, "cannot have the directive @%s, because lists have an argument with its name: choose another name", d.Name)
+	case (f.Type == commerce.CustomString || f.Type == commerce.CustomID) && f.MaxLength > maxQueryLength:
+		fail(d.Position, "has a maxLength of %d, but its values are in keys: use at most %d", f.MaxLength, maxQueryLength)
+	case p.schema.Query.Fields.ForName(name) != nil || p.queries[name]:
+		fail(d.Position, "has a query with the name %s, which is already used: choose another name", name)
+	}
+	p.queries[name] = true
+	if d.Name == ListDirective {
+		f.ListQuery = name
+	} else {
+		f.LookupQuery = name
+	}
 }
 
 func (p *fileParser) usedByInput(typ, name string) bool {

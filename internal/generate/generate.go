@@ -255,7 +255,7 @@ return x.closeObject(from, valid)
 	g.line("\n// field%s writes the value of a field. It returns false if the value\n// of a non-null field is null.", o.Name)
 	g.line("func (x *execution) field%s(f *operation.Field%s) bool {\nswitch f.Number {\ncase operation.TypenameField:\nx.out = append(x.out, `%q`...)\nreturn true", o.Name, parameter, o.Name)
 	if o.Name == "Query" {
-		g.line("case operation.IntrospectionField:\nreturn x.introspect(f)")
+		g.line("case operation.IntrospectionField:\nreturn x.introspect(f)\ncase 0:\nreturn x.customQuery(f)")
 	}
 	for i, f := range o.Fields {
 		g.line("case %d: // %s", i+1, f.Name)

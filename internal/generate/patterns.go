@@ -150,8 +150,8 @@ return []%s{
 			reads = append(reads, "*"+p.name)
 		}
 	}
-	list("every access pattern, by number", "AccessPatterns", "AccessPattern", reads)
-	list("every write pattern, by number", "WritePatterns", "WritePattern", writes)
+	list("every access pattern that Ordergraph declares, by number", "builtInPatterns", "AccessPattern", reads)
+	list("every write pattern that Ordergraph declares, by number", "builtInWritePatterns", "WritePattern", writes)
 	for i, name := range entities {
 		entities[i] = "&" + name
 	}

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/dynamo/model"
@@ -380,7 +381,9 @@ func fillTemplate(e *model.Entity, t model.KeyTemplate, r Record) string {
 	text := string(t)
 	for _, name := range t.Placeholders() {
 		value := r.Text(e.AttributeForPlaceholder(name))
-		if r.Number(e.AttributeForPlaceholder(name)) != nil { // numbers in keys are never negative
+		if custom := customField(e, name); custom != nil {
+			value = customValue(custom, r)
+		} else if r.Number(e.AttributeForPlaceholder(name)) != nil { // numbers in keys are never negative
 			value = fmt.Sprintf("%019d", r.Int(e.AttributeForPlaceholder(name)))
 		}
 		if name == "emailKey" {
@@ -394,13 +397,49 @@ func fillTemplate(e *model.Entity, t model.KeyTemplate, r Record) string {
 	return text
 }
 
+// customField returns the custom field in the keys of an entity. If name is the name of another
+// attribute, it returns nil.
+func customField(e *model.Entity, name string) *commerce.CustomField {
+	for _, q := range model.CustomQueries() {
+		if q.Entity.Name == e.Name && q.Field.Name == name {
+			return q.Field
+		}
+	}
+	return nil
+}
+
+// customValue returns the value of a custom field in keys, or "" if there is none.
+func customValue(f *commerce.CustomField, r Record) string {
+	value := f.Default
+	switch v := r[f.Name].(type) {
+	case *types.AttributeValueMemberS:
+		value = strings.NewReplacer("%", "%25", "#", "%23").Replace(v.Value)
+	case *types.AttributeValueMemberN:
+		value = v.Value
+	case *types.AttributeValueMemberBOOL:
+		value = v.Value
+	}
+	if value == nil {
+		return ""
+	}
+	return fmt.Sprint(value)
+}
+
+// hasKeyAttribute reports whether a record has a value for an attribute in the keys of an entity.
+func hasKeyAttribute(e *model.Entity, name string, r Record) bool {
+	if f := customField(e, name); f != nil {
+		return customValue(f, r) != ""
+	}
+	return r.Has(name)
+}
+
 // checkEdges verifies that a record has exactly the edges that its attributes require. An edge is a
 // copy of the record in an additional list.
 func (a *audit) checkEdges(k Key, e *model.Entity, r Record) {
 	values := e.KeyValues(model.Keys{PK: k.PK, SK: k.SK})
 	for _, edge := range e.Edges() {
 		edgeKey := edge.KeyFromValues(values)
-		if i := slices.IndexFunc(edge.IndexAttributes(), func(name string) bool { return !r.Has(name) }); i < 0 {
+		if i := slices.IndexFunc(edge.IndexAttributes(), func(name string) bool { return !hasKeyAttribute(edge, name, r) }); i < 0 {
 			a.requireRecord(k, edgeKey.PK, edgeKey.SK)
 		} else if a.Records[Key{edgeKey.PK, edgeKey.SK}] != nil {
 			a.addProblem(k, "the record has no attribute %[1]s, so it must have no copy with the sort key %[2]s", edge.IndexAttributes()[i], edgeKey.SK)
@@ -420,7 +459,7 @@ func (a *audit) checkEdge(k Key, e *model.Entity, r Record) {
 // checkClaims verifies that a claim reserves each value of a record that no other record may have.
 func (a *audit) checkClaims(k Key, e *model.Entity, r Record) {
 	for _, claim := range e.Claims() {
-		if !r.Has(claim.ClaimedAttribute()) {
+		if !hasKeyAttribute(claim, claim.ClaimedAttribute(), r) {
 			continue
 		}
 		if stored := a.requireRecord(k, fillTemplate(claim, claim.PK, r), metadataSortKey); stored != nil {
