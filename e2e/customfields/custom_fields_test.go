@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -336,10 +335,7 @@ func TestSeedFile(t *testing.T) {
 // A server without the file keeps custom fields of the records that it changes, because servers with and
 // without it run side by side while the file is introduced.
 func TestServersWithoutTheFile(t *testing.T) {
-	plain, err := graph.ParseExtension("shop.graphqls", regexp.MustCompile(`@(list|unique)\(.*?\)`).ReplaceAllString(file, ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := withoutQueries(t)
 	defer plain.Declare()()
 	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		s := newShop(t, db)

@@ -614,10 +614,6 @@ func tableCommand(ctx context.Context, args []string, env Environment) error {
 		return usageError{fmt.Sprintf("table: unexpected argument %q", words[1])}
 	case !(c.opts.UnitsPerSecond > 0) || c.opts.Parallel < 1:
 		return usageError{"table: -units-per-second and -parallel must be positive"}
-	case isDerivation && (len(words) > 1 || words[0] != "plan"):
-		if c.d, err = model.FindDerivation(strings.Join(words[1:], "")); err != nil {
-			return usageError{fmt.Sprintf("table %s: %v", words[0], err)}
-		}
 	}
 	use := useExisting
 	if words[0] == "create" {
@@ -636,6 +632,11 @@ func tableCommand(ctx context.Context, args []string, env Environment) error {
 	}
 	if isDerivation {
 		c.store, c.cfg, c.env = store, cfg, env
+		if len(words) > 1 || words[0] != "plan" {
+			if err := c.find(words[0], strings.Join(words[1:], "")); err != nil {
+				return usageError{fmt.Sprintf("table %s: %v", words[0], err)}
+			}
+		}
 		return c.run(ctx, words[0])
 	}
 	if words[0] == "shards" {

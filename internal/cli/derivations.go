@@ -80,6 +80,19 @@ type derivationCommand struct {
 	env    Environment
 }
 
+// find finds the derivation with a name. The list or look-up of a custom field can be dropped without the
+// schema extension that has declared it.
+func (c *derivationCommand) find(command, name string) (err error) {
+	if c.d, err = model.FindDerivation(name); err != nil || !c.d.Undeclared {
+		return err
+	}
+	if command != "drop" {
+		return fmt.Errorf("no schema extension declares %s: name the file with -schema", name)
+	}
+	model.DeclareEntities(c.d.Entity)
+	return nil
+}
+
 // run runs the command plan, apply or drop.
 func (c *derivationCommand) run(ctx context.Context, name string) (err error) {
 	if c.prices, err = readPrices(c.cfg); err != nil {
@@ -96,7 +109,9 @@ func (c *derivationCommand) run(ctx context.Context, name string) (err error) {
 	case name == "apply":
 		return c.change(ctx, name, c.store.ApplyDerivation)
 	}
-	if lists := c.readers(); len(lists) > 0 {
+	if lists := c.readers(); c.d.Undeclared {
+		fmt.Fprintf(c.env.Stdout, "The records of %s are removed. Its custom field keeps its values.\n", c.d.Name)
+	} else if len(lists) > 0 {
 		fmt.Fprintf(c.env.Stdout, "Until `ordergraph table apply %s`, clients get UNAVAILABLE for: %s.\n", c.d.Name, strings.Join(lists, "; "))
 	} else {
 		fmt.Fprintf(c.env.Stdout, "Until `ordergraph table apply %s`, clients get UNAVAILABLE for this number.\n", c.d.Name)
