@@ -974,7 +974,7 @@ extend type Mutation {
     "The order and the changes."
     input: SetCustomFieldsInput!
   ): SetCustomFieldsPayload @access(permission: CHANGE_ORDER)
-    @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict", "TooManyLines"])
+    @userErrors(types: ["InvalidInput", "NotFound", "AlreadyExists", "VersionConflict", "TooManyLines"])
 }
 
 "Changes of an order's custom fields. Each custom field of ` + "`" + `Order` + "`" + ` is a field of this input."
@@ -1078,7 +1078,7 @@ extend input UpdateEmployeeInput {
 """
 The result of ` + "`" + `setCustomFields` + "`" + `. If the mutation was rejected, ` + "`" + `order` + "`" + ` is null. After a ` + "`" + `VersionConflict` + "`" + `, however, it contains the current record.
 
-User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `TooManyLines` + "`" + `.
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `AlreadyExists` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `TooManyLines` + "`" + `.
 """
 type SetCustomFieldsPayload {
   "The order after the mutation. If the user error is a ` + "`" + `VersionConflict` + "`" + `, the field contains the current order, or null if the order does not exist. After any other user error, the field is null."
@@ -1672,7 +1672,7 @@ type Mutation {
     "The changes."
     input: UpdateCustomerInput!
   ): UpdateCustomerPayload @access(permission: CHANGE_CUSTOMER)
-    @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict", "EmailTaken"])
+    @userErrors(types: ["InvalidInput", "NotFound", "AlreadyExists", "VersionConflict", "EmailTaken"])
   """
   Makes an employee the account rep of a customer, or removes the customer's account rep. Orders
   that were already placed keep their account rep.
@@ -1696,7 +1696,7 @@ type Mutation {
     "The order."
     input: PlaceOrderInput!
   ): PlaceOrderPayload @access(permission: PLACE_ORDER)
-    @userErrors(types: ["InvalidInput", "NotFound", "InsufficientStock", "PriceChanged", "TooManyLines", "ReservationLimit", "IdempotencyKeyReused"])
+    @userErrors(types: ["InvalidInput", "NotFound", "AlreadyExists", "InsufficientStock", "PriceChanged", "TooManyLines", "ReservationLimit", "IdempotencyKeyReused"])
   """
   Accepts a pending order. The status of the order changes to ` + "`" + `CONFIRMED` + "`" + `.
 
@@ -1799,7 +1799,7 @@ type Mutation {
     "The changes."
     input: UpdateProductInput!
   ): UpdateProductPayload @access(permission: CHANGE_CATALOG)
-    @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict"])
+    @userErrors(types: ["InvalidInput", "NotFound", "AlreadyExists", "VersionConflict"])
   """
   Creates a warehouse.
 
@@ -1819,7 +1819,7 @@ type Mutation {
     "The changes."
     input: UpdateWarehouseInput!
   ): UpdateWarehousePayload @access(permission: CHANGE_WAREHOUSES)
-    @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict"])
+    @userErrors(types: ["InvalidInput", "NotFound", "AlreadyExists", "VersionConflict"])
   """
   Sets the number of units of a product in a warehouse, for example after a stock count. The
   mutation cannot remove units that orders have reserved.
@@ -1863,7 +1863,7 @@ type Mutation {
     "The changes."
     input: UpdateEmployeeInput!
   ): UpdateEmployeePayload @access(permission: CHANGE_STAFF)
-    @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict"])
+    @userErrors(types: ["InvalidInput", "NotFound", "AlreadyExists", "VersionConflict"])
 }
 
 """
@@ -2128,7 +2128,7 @@ type CreateCustomerPayload {
 """
 The result of ` + "`" + `updateCustomer` + "`" + `. If the mutation was rejected, ` + "`" + `customer` + "`" + ` is null. After a ` + "`" + `VersionConflict` + "`" + `, however, it contains the current record.
 
-User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `EmailTaken` + "`" + `.
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `AlreadyExists` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `EmailTaken` + "`" + `.
 """
 type UpdateCustomerPayload {
   "The customer after the mutation. If the user error is a ` + "`" + `VersionConflict` + "`" + `, the field contains the current customer, or null if the customer does not exist. After any other user error, the field is null."
@@ -2152,7 +2152,7 @@ type AssignAccountRepPayload {
 """
 The result of ` + "`" + `placeOrder` + "`" + `. If the mutation was rejected, ` + "`" + `order` + "`" + ` is null.
 
-User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `InsufficientStock` + "`" + `, ` + "`" + `PriceChanged` + "`" + `, ` + "`" + `TooManyLines` + "`" + `, ` + "`" + `ReservationLimit` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `.
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `AlreadyExists` + "`" + `, ` + "`" + `InsufficientStock` + "`" + `, ` + "`" + `PriceChanged` + "`" + `, ` + "`" + `TooManyLines` + "`" + `, ` + "`" + `ReservationLimit` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `.
 """
 type PlaceOrderPayload {
   "The order after the mutation. If the mutation was rejected, the field is null."
@@ -2260,7 +2260,7 @@ type CreateProductPayload {
 """
 The result of ` + "`" + `updateProduct` + "`" + `. If the mutation was rejected, ` + "`" + `product` + "`" + ` is null. After a ` + "`" + `VersionConflict` + "`" + `, however, it contains the current record.
 
-User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `.
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `AlreadyExists` + "`" + `, ` + "`" + `VersionConflict` + "`" + `.
 """
 type UpdateProductPayload {
   "The product after the mutation. If the user error is a ` + "`" + `VersionConflict` + "`" + `, the field contains the current product, or null if the product does not exist. After any other user error, the field is null."
@@ -2284,7 +2284,7 @@ type CreateWarehousePayload {
 """
 The result of ` + "`" + `updateWarehouse` + "`" + `. If the mutation was rejected, ` + "`" + `warehouse` + "`" + ` is null. After a ` + "`" + `VersionConflict` + "`" + `, however, it contains the current record.
 
-User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `.
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `AlreadyExists` + "`" + `, ` + "`" + `VersionConflict` + "`" + `.
 """
 type UpdateWarehousePayload {
   "The warehouse after the mutation. If the user error is a ` + "`" + `VersionConflict` + "`" + `, the field contains the current warehouse, or null if the warehouse does not exist. After any other user error, the field is null."
@@ -2332,7 +2332,7 @@ type HireEmployeePayload {
 """
 The result of ` + "`" + `updateEmployee` + "`" + `. If the mutation was rejected, ` + "`" + `employee` + "`" + ` is null. After a ` + "`" + `VersionConflict` + "`" + `, however, it contains the current record.
 
-User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `.
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `AlreadyExists` + "`" + `, ` + "`" + `VersionConflict` + "`" + `.
 """
 type UpdateEmployeePayload {
   "The employee after the mutation. If the user error is a ` + "`" + `VersionConflict` + "`" + `, the field contains the current employee, or null if the employee does not exist. After any other user error, the field is null."
