@@ -161,7 +161,7 @@ func withCustomFields(patterns []WritePattern) []WritePattern {
 			p := &patterns[i]
 			set := slices.ContainsFunc(of.setIn, func(in *WritePattern) bool { return in.ID == p.ID })
 			switch {
-			case q.Entity.Kind == Claim && set: // it writes the claim of the new value, and deletes that of the old one
+			case q.Entity.Kind == Claim && set: // it writes a claim of the new value, and deletes the previous claim
 				p.OptionalWrites = append(slices.Clip(p.OptionalWrites), *q.Entity, *q.Entity)
 			case q.Entity.Kind == Copy && (set || of.writtenWith != nil && slices.ContainsFunc(p.Writes, func(e Entity) bool { return e.Name == of.writtenWith.Name })):
 				p.OptionalWrites = append(slices.Clip(p.OptionalWrites), *q.Entity)

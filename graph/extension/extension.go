@@ -169,7 +169,7 @@ func (e Extension) describeQueries(b *strings.Builder) {
 		arguments, result, reads := "", q.RecordType, fmt.Sprintf("@reads(pattern: %q)", id)
 		var text, cost string
 		if q.Claim != nil {
-			text = fmt.Sprintf("The %s with this value of `%s`, or null if there is none.", kind, f.Name)
+			text = fmt.Sprintf("The %s with this value of %#q, or null if there is none.", kind, f.Name)
 			cost = fmt.Sprintf("two DynamoDB GetItems, one after the other (access patterns %s and %s)", id, q.ByID.ID)
 			reads += fmt.Sprintf(" @reads(pattern: %q)", q.ByID.ID)
 		} else {
@@ -177,13 +177,13 @@ func (e Extension) describeQueries(b *strings.Builder) {
 			if q.AccessPattern.Direction == model.Descending {
 				order = "newest first"
 			}
-			text = fmt.Sprintf("The %ss with this value of `%s`, %s.", kind, f.Name, order)
+			text = fmt.Sprintf("The %ss with this value of %#q, %s.", kind, f.Name, order)
 			cost = fmt.Sprintf("one DynamoDB Query per shard (access pattern %s)", id)
 			arguments, result = e.pageArguments, q.RecordType+"Connection!"
 		}
 		describe(b, "  ", fmt.Sprintf("%s\n\nCost: %s. %s", text, cost, rolesText("Access", e.rolesOfQuery(q))))
 		fmt.Fprintf(b, "  %s(\n", q.Name)
-		describe(b, "    ", fmt.Sprintf("The value of `%s`.", f.Name))
+		describe(b, "    ", fmt.Sprintf("The value of %#q.", f.Name))
 		fmt.Fprintf(b, "    %s: %s!\n%s  ): %s @access(permission: %s) %s\n", f.Name, f.valueType, arguments, result, QueryPermission[q.RecordType], reads)
 	}
 	b.WriteString("}\n\n")
