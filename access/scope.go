@@ -44,6 +44,15 @@ func (v Viewer) Records(owner Permission) Scope {
 	return v.Policy.ScopeOf(v.Principal, owner)
 }
 
+// NoteVisibilityOf returns who can read the note of an event. If the event has no note, or the viewer
+// may not read it, NoteVisibilityOf returns "".
+func (v Viewer) NoteVisibilityOf(e *commerce.Event) commerce.NoteVisibility {
+	if v.NoteOf(e) == "" {
+		return ""
+	}
+	return e.NoteVisibility()
+}
+
 // NoteOf returns the note of an event. If the viewer may not read the note, NoteOf returns "".
 func (v Viewer) NoteOf(e *commerce.Event) string {
 	if e.ChangesItems() || v.Records(PermissionReadNote).Includes(e.NoteCustomerID) {

@@ -82,6 +82,14 @@ type ShippingAddressChange struct {
 	ExpectedVersion *int
 }
 
+// OrderNote is the command to add a note to the timeline of an order.
+type OrderNote struct {
+	OrderID OrderID
+	Note    string
+	// If Visibility is nil, the customer can read the note only if the customer wrote it.
+	Visibility *NoteVisibility `json:",omitempty"`
+}
+
 // CustomFieldsChange is the command to change the custom fields of an order and of its line items.
 type CustomFieldsChange struct {
 	OrderID      OrderID

@@ -113,6 +113,7 @@ const (
 	EventItemRemoved            EventType = "item_removed"
 	EventShippingAddressChanged EventType = "shipping_address_changed"
 	EventCustomFieldsChanged    EventType = "custom_fields_changed"
+	EventNoteAdded              EventType = "note_added"
 	EventImported               EventType = "imported"
 )
 
@@ -122,7 +123,7 @@ const (
 func ParseEventType(s string) (EventType, error) {
 	switch t := EventType(s); t {
 	case EventPlaced, EventConfirmed, EventShipped, EventDelivered, EventCancelled, EventItemSet, EventItemRemoved,
-		EventShippingAddressChanged, EventCustomFieldsChanged, EventImported:
+		EventShippingAddressChanged, EventCustomFieldsChanged, EventNoteAdded, EventImported:
 		return t, nil
 	}
 	return "", NewInvalidError("is %q, which is not an event type", s)
@@ -141,8 +142,8 @@ type Event struct {
 	Actor string
 	// Note is a text that the actor wrote. It may be empty. If ChangesItems is true, the server wrote it.
 	Note string
-	// NoteCustomerID is the ID of the customer who wrote the note. It is empty if no customer wrote the
-	// note, or if an older version stored it.
+	// NoteCustomerID is the ID of the customer who may read the note: the customer wrote it, or staff wrote
+	// it for the customer. It is empty if only staff may read the note, or if an older version stored it.
 	NoteCustomerID CustomerID `json:"-"`
 	// WarehouseID is the ID of the warehouse that shipped the order. It is set only in events of the
 	// type EventShipped.
@@ -151,6 +152,23 @@ type Event struct {
 
 // ChangesItems reports whether the event changes a line item.
 func (e Event) ChangesItems() bool { return e.Type == EventItemSet || e.Type == EventItemRemoved }
+
+// NoteVisibility is the group of callers who can read the note of an event.
+type NoteVisibility string
+
+// Visibilities of notes.
+const (
+	VisibilityStaff    NoteVisibility = "staff"
+	VisibilityCustomer NoteVisibility = "customer"
+)
+
+// NoteVisibility returns who can read the event's note.
+func (e Event) NoteVisibility() NoteVisibility {
+	if e.ChangesItems() || e.NoteCustomerID != "" {
+		return VisibilityCustomer
+	}
+	return VisibilityStaff
+}
 
 // AvailableTransitions returns the statuses to which the order can change next.
 func (o Order) AvailableTransitions() []Status { return o.Status.Transitions() }

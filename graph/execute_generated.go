@@ -59,6 +59,8 @@ func newFieldResolvers(root ResolverRoot, generated *executionContext) *fieldRes
 // types that the executor does not support.
 func objectTypeOf(name string) operation.ObjectType {
 	switch name {
+	case "AddOrderNotePayload":
+		return operation.ObjectType{Satisfies: addOrderNotePayloadImplementors, Field: numberAddOrderNotePayload}
 	case "Address":
 		return operation.ObjectType{Satisfies: addressImplementors, Field: numberAddress}
 	case "AddressMissing":
@@ -209,6 +211,55 @@ func objectTypeOf(name string) operation.ObjectType {
 		return operation.ObjectType{Members: []string{"Customer", "Employee", "Order", "Product", "Warehouse"}}
 	default:
 		return operation.ObjectType{}
+	}
+}
+
+func numberAddOrderNotePayload(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "order":
+		return 1, nil
+	case "userErrors":
+		return 2, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectAddOrderNotePayload writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectAddOrderNotePayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldAddOrderNotePayload(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldAddOrderNotePayload writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldAddOrderNotePayload(f *operation.Field, obj *Payload[commerce.Order]) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"AddOrderNotePayload"`...)
+		return true
+	case 1: // order
+		if obj.Value == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectOrder(f.Set, obj.Value)
+		x.leave()
+		return written || x.writeNull()
+	case 2: // userErrors
+		return x.listUserError(f, obj.UserErrors)
+	default:
+		panic("AddOrderNotePayload has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -2426,24 +2477,26 @@ func numberMutation(name string) (int, operation.ArgumentsReader) {
 		return 10, readMutationRemoveOrderItemArguments
 	case "updateShippingAddress":
 		return 11, readMutationUpdateShippingAddressArguments
+	case "addOrderNote":
+		return 12, readMutationAddOrderNoteArguments
 	case "createProduct":
-		return 12, readMutationCreateProductArguments
+		return 13, readMutationCreateProductArguments
 	case "updateProduct":
-		return 13, readMutationUpdateProductArguments
+		return 14, readMutationUpdateProductArguments
 	case "createWarehouse":
-		return 14, readMutationCreateWarehouseArguments
+		return 15, readMutationCreateWarehouseArguments
 	case "updateWarehouse":
-		return 15, readMutationUpdateWarehouseArguments
+		return 16, readMutationUpdateWarehouseArguments
 	case "setInventoryLevel":
-		return 16, readMutationSetInventoryLevelArguments
+		return 17, readMutationSetInventoryLevelArguments
 	case "adjustInventory":
-		return 17, readMutationAdjustInventoryArguments
+		return 18, readMutationAdjustInventoryArguments
 	case "hireEmployee":
-		return 18, readMutationHireEmployeeArguments
+		return 19, readMutationHireEmployeeArguments
 	case "updateEmployee":
-		return 19, readMutationUpdateEmployeeArguments
+		return 20, readMutationUpdateEmployeeArguments
 	case "setCustomFields":
-		return 20, readMutationSetCustomFieldsArguments
+		return 21, readMutationSetCustomFieldsArguments
 	default:
 		return 0, nil
 	}
@@ -2588,7 +2641,19 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectUpdateShippingAddressPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 12: // createProduct
+	case 12: // addOrderNote
+		v, ok := x.resolveMutationAddOrderNote(f)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectAddOrderNotePayload(f.Set, v)
+		x.leave()
+		return written || x.writeNull()
+	case 13: // createProduct
 		v, ok := x.resolveMutationCreateProduct(f)
 		if !ok {
 			return x.writeNull()
@@ -2600,7 +2665,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectCreateProductPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 13: // updateProduct
+	case 14: // updateProduct
 		v, ok := x.resolveMutationUpdateProduct(f)
 		if !ok {
 			return x.writeNull()
@@ -2612,7 +2677,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectUpdateProductPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 14: // createWarehouse
+	case 15: // createWarehouse
 		v, ok := x.resolveMutationCreateWarehouse(f)
 		if !ok {
 			return x.writeNull()
@@ -2624,7 +2689,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectCreateWarehousePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 15: // updateWarehouse
+	case 16: // updateWarehouse
 		v, ok := x.resolveMutationUpdateWarehouse(f)
 		if !ok {
 			return x.writeNull()
@@ -2636,7 +2701,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectUpdateWarehousePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 16: // setInventoryLevel
+	case 17: // setInventoryLevel
 		v, ok := x.resolveMutationSetInventoryLevel(f)
 		if !ok {
 			return x.writeNull()
@@ -2648,7 +2713,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectSetInventoryLevelPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 17: // adjustInventory
+	case 18: // adjustInventory
 		v, ok := x.resolveMutationAdjustInventory(f)
 		if !ok {
 			return x.writeNull()
@@ -2660,7 +2725,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectAdjustInventoryPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 18: // hireEmployee
+	case 19: // hireEmployee
 		v, ok := x.resolveMutationHireEmployee(f)
 		if !ok {
 			return x.writeNull()
@@ -2672,7 +2737,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectHireEmployeePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 19: // updateEmployee
+	case 20: // updateEmployee
 		v, ok := x.resolveMutationUpdateEmployee(f)
 		if !ok {
 			return x.writeNull()
@@ -2684,7 +2749,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectUpdateEmployeePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 20: // setCustomFields
+	case 21: // setCustomFields
 		v, ok := x.resolveMutationSetCustomFields(f)
 		if !ok {
 			return x.writeNull()
@@ -2940,6 +3005,28 @@ func (x *execution) resolveMutationUpdateShippingAddress(f *operation.Field) (v 
 	a := f.ArgumentsIn(x.operation.arguments).(*mutationUpdateShippingAddressArguments)
 	x.currentField = f
 	v, err := x.mutationResolvers.UpdateShippingAddress(x.resolverCtx, a.input)
+	return v, x.recordError(f, err)
+}
+
+type mutationAddOrderNoteArguments struct {
+	input input.AddOrderNoteInput
+}
+
+func readMutationAddOrderNoteArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_addOrderNote_args(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return &mutationAddOrderNoteArguments{
+		input: read["input"].(input.AddOrderNoteInput),
+	}, nil
+}
+
+func (x *execution) resolveMutationAddOrderNote(f *operation.Field) (v *Payload[commerce.Order], ok bool) {
+	defer x.recoverPanic(f, &ok)
+	a := f.ArgumentsIn(x.operation.arguments).(*mutationAddOrderNoteArguments)
+	x.currentField = f
+	v, err := x.mutationResolvers.AddOrderNote(x.resolverCtx, a.input)
 	return v, x.recordError(f, err)
 }
 
@@ -3678,8 +3765,10 @@ func numberOrderEvent(name string) (int, operation.ArgumentsReader) {
 		return 6, nil
 	case "note":
 		return 7, nil
-	case "warehouse":
+	case "noteVisibility":
 		return 8, nil
+	case "warehouse":
+		return 9, nil
 	default:
 		return 0, nil
 	}
@@ -3748,7 +3837,17 @@ func (x *execution) fieldOrderEvent(f *operation.Field, obj *commerce.Event) boo
 		}
 		x.out = scalar.AppendString(x.out, *v)
 		return true
-	case 8: // warehouse
+	case 8: // noteVisibility
+		v, ok := x.resolveOrderEventNoteVisibility(f, obj)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.out = appendNoteVisibility(x.out, *v)
+		return true
+	case 9: // warehouse
 		v, ok := x.resolveOrderEventWarehouse(f, obj)
 		if !ok {
 			return x.writeNull()
@@ -3783,6 +3882,13 @@ func (x *execution) resolveOrderEventNote(f *operation.Field, obj *commerce.Even
 	defer x.recoverPanic(f, &ok)
 	x.currentField = f
 	v, err := x.orderEventResolvers.Note(x.resolverCtx, obj)
+	return v, x.recordError(f, err)
+}
+
+func (x *execution) resolveOrderEventNoteVisibility(f *operation.Field, obj *commerce.Event) (v *commerce.NoteVisibility, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
+	v, err := x.orderEventResolvers.NoteVisibility(x.resolverCtx, obj)
 	return v, x.recordError(f, err)
 }
 
@@ -7748,6 +7854,17 @@ func appendErrorCode(b []byte, v commerce.ErrorCode) []byte {
 	}
 }
 
+func appendNoteVisibility(b []byte, v commerce.NoteVisibility) []byte {
+	switch v {
+	case commerce.VisibilityStaff:
+		return append(b, `"STAFF"`...)
+	case commerce.VisibilityCustomer:
+		return append(b, `"CUSTOMER"`...)
+	default:
+		return append(b, `""`...)
+	}
+}
+
 func appendOrderEventType(b []byte, v commerce.EventType) []byte {
 	switch v {
 	case commerce.EventPlaced:
@@ -7768,6 +7885,8 @@ func appendOrderEventType(b []byte, v commerce.EventType) []byte {
 		return append(b, `"SHIPPING_ADDRESS_CHANGED"`...)
 	case commerce.EventCustomFieldsChanged:
 		return append(b, `"CUSTOM_FIELDS_CHANGED"`...)
+	case commerce.EventNoteAdded:
+		return append(b, `"NOTE_ADDED"`...)
 	case commerce.EventImported:
 		return append(b, `"IMPORTED"`...)
 	default:

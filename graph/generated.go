@@ -43,6 +43,11 @@ type DirectiveRoot struct {
 }
 
 type ComplexityRoot struct {
+	AddOrderNotePayload struct {
+		UserErrors func(childComplexity int) int
+		Value      func(childComplexity int) int
+	}
+
 	Address struct {
 		City        func(childComplexity int) int
 		CountryCode func(childComplexity int) int
@@ -237,6 +242,7 @@ type ComplexityRoot struct {
 	}
 
 	Mutation struct {
+		AddOrderNote          func(childComplexity int, input input.AddOrderNoteInput) int
 		AdjustInventory       func(childComplexity int, input input.AdjustInventoryInput) int
 		AssignAccountRep      func(childComplexity int, input input.AssignAccountRepInput) int
 		CancelOrder           func(childComplexity int, input input.CancelOrderInput) int
@@ -296,14 +302,15 @@ type ComplexityRoot struct {
 	}
 
 	OrderEvent struct {
-		Actor     func(childComplexity int) int
-		At        func(childComplexity int) int
-		From      func(childComplexity int) int
-		ID        func(childComplexity int) int
-		Note      func(childComplexity int) int
-		To        func(childComplexity int) int
-		Type      func(childComplexity int) int
-		Warehouse func(childComplexity int) int
+		Actor          func(childComplexity int) int
+		At             func(childComplexity int) int
+		From           func(childComplexity int) int
+		ID             func(childComplexity int) int
+		Note           func(childComplexity int) int
+		NoteVisibility func(childComplexity int) int
+		To             func(childComplexity int) int
+		Type           func(childComplexity int) int
+		Warehouse      func(childComplexity int) int
 	}
 
 	OrderEventConnection struct {
@@ -592,6 +599,7 @@ type MutationResolver interface {
 	SetOrderItem(ctx context.Context, input input.SetOrderItemInput) (*Payload[commerce.Order], error)
 	RemoveOrderItem(ctx context.Context, input input.RemoveOrderItemInput) (*Payload[commerce.Order], error)
 	UpdateShippingAddress(ctx context.Context, input input.UpdateShippingAddressInput) (*Payload[commerce.Order], error)
+	AddOrderNote(ctx context.Context, input input.AddOrderNoteInput) (*Payload[commerce.Order], error)
 	CreateProduct(ctx context.Context, input input.CreateProductInput) (*Payload[commerce.Product], error)
 	UpdateProduct(ctx context.Context, input input.UpdateProductInput) (*Payload[commerce.Product], error)
 	CreateWarehouse(ctx context.Context, input input.CreateWarehouseInput) (*Payload[commerce.Warehouse], error)
@@ -621,6 +629,7 @@ type OrderEventResolver interface {
 	To(ctx context.Context, obj *commerce.Event) (*commerce.Status, error)
 
 	Note(ctx context.Context, obj *commerce.Event) (*string, error)
+	NoteVisibility(ctx context.Context, obj *commerce.Event) (*commerce.NoteVisibility, error)
 	Warehouse(ctx context.Context, obj *commerce.Event) (*commerce.Warehouse, error)
 }
 
@@ -744,7 +753,8 @@ enum Permission {
   "Read the name of the caller who caused an event in an order's timeline."
   READ_ACTOR
   """
-  Read the notes in an order's timeline. Customers can read only notes that they wrote themselves.
+  Read the notes in an order's timeline. Customers can read only notes that they wrote themselves,
+  and notes with the visibility ` + "`" + `CUSTOMER` + "`" + `.
   """
   READ_NOTE
   "Read warehouses and their stock."
@@ -760,7 +770,7 @@ enum Permission {
   READ_STAFF
   "Place orders."
   PLACE_ORDER
-  "Change the line items or the shipping address of an order, and cancel an order."
+  "Change the line items or the shipping address of an order, add notes, and cancel an order."
   CHANGE_ORDER
   "Confirm, ship and deliver orders."
   FULFIL_ORDER
@@ -1455,6 +1465,28 @@ input UpdateShippingAddressInput {
   expectedVersion: Int
 }
 
+"A note to add to an order's timeline."
+input AddOrderNoteInput {
+  "The order's ID."
+  orderId: ID!
+  "The text of the note. It has up to 1,000 bytes."
+  note: String!
+  """
+  Who can read the note. If it is omitted, only staff, admins and services can read their notes. A
+  customer's note always has the visibility ` + "`" + `CUSTOMER` + "`" + `. Customers also see the event of a note that
+  they cannot read, but not its text.
+  """
+  visibility: NoteVisibility
+  """
+  A key, such as a new UUID, that makes it safe to send this request again. After the mutation
+  succeeds, the server stores the key for 24 hours. If the caller sends the same input and key
+  again, the server changes nothing and returns the result of the first request. The key has up to
+  128 bytes and must not contain ` + "`" + `#` + "`" + `. Different callers can use the same key. On a server without
+  authentication, all clients count as one caller.
+  """
+  idempotencyKey: String
+}
+
 "An amount of money."
 input MoneyInput {
   """
@@ -1778,6 +1810,17 @@ type Mutation {
     input: UpdateShippingAddressInput!
   ): UpdateShippingAddressPayload @access(permission: CHANGE_ORDER)
     @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict", "InvalidTransition"])
+  """
+  Adds a note to an order's timeline. The order can have any status.
+
+  Cost: one DynamoDB transaction (write pattern WP21). Access: customers (their own), staff, admins,
+  services.
+  """
+  addOrderNote(
+    "The order and the note."
+    input: AddOrderNoteInput!
+  ): AddOrderNotePayload @access(permission: CHANGE_ORDER)
+    @userErrors(types: ["InvalidInput", "NotFound", "IdempotencyKeyReused"])
   """
   Creates a product, which has no stock yet. To add stock, use ` + "`" + `setInventoryLevel` + "`" + ` or
   ` + "`" + `adjustInventory` + "`" + `.
@@ -2240,6 +2283,18 @@ User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `,
 """
 type UpdateShippingAddressPayload {
   "The order after the mutation. If the user error is a ` + "`" + `VersionConflict` + "`" + `, the field contains the current order, or null if the order does not exist. After any other user error, the field is null."
+  order: Order
+  "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
+  userErrors: [UserError!]!
+}
+
+"""
+The result of ` + "`" + `addOrderNote` + "`" + `. If the mutation was rejected, ` + "`" + `order` + "`" + ` is null.
+
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `.
+"""
+type AddOrderNotePayload {
+  "The order after the mutation. If the mutation was rejected, the field is null."
   order: Order
   "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
   userErrors: [UserError!]!
@@ -3271,6 +3326,14 @@ type OrderItem @access(permission: READ_ORDER) {
   order: Order @reads(pattern: "AP1")
 }
 
+"Who can read a note in an order's timeline."
+enum NoteVisibility {
+  "Staff, admins and services."
+  STAFF
+  "Staff, admins, services, and the customer of the order."
+  CUSTOMER
+}
+
 "The type of an event in an order's timeline."
 enum OrderEventType {
   "The order was placed."
@@ -3291,6 +3354,8 @@ enum OrderEventType {
   SHIPPING_ADDRESS_CHANGED
   "Custom fields of the order or of its line items changed."
   CUSTOM_FIELDS_CHANGED
+  "A note was added to the order."
+  NOTE_ADDED
   """
   The order was imported from another system, or a repair added this event to correct the timeline.
   The field ` + "`" + `to` + "`" + ` contains the status of the order.
@@ -3326,12 +3391,14 @@ type OrderEvent @access(permission: READ_ORDER) {
   actor: String! @access(permission: READ_ACTOR)
   """
   The note that the client sent with the mutation, or null if the client sent no note. For a
-  customer, the field is also null if staff, an admin or a service sent the note, or if an older
-  version of Ordergraph stored it. If the event changes a line item, the server writes the note
-  itself, for example ` + "`" + `prod_100: 3, before: 2` + "`" + `. The numbers are the product's new and old quantity
-  in the order. Customers can read such notes.
+  customer, the field is also null if only staff can read the note, or if an older version of
+  Ordergraph stored it. If the event changes a line item, the server writes the note itself, for
+  example ` + "`" + `prod_100: 3, before: 2` + "`" + `. The numbers are the product's new and old quantity in the order.
+  Customers can read such notes.
   """
   note: String @access(permission: READ_NOTE)
+  "Who can read the note. The field is null if ` + "`" + `note` + "`" + ` is null."
+  noteVisibility: NoteVisibility @access(permission: READ_NOTE)
   """
   The warehouse that shipped the order. The field is null if the event is not a shipment, or if the
   warehouse no longer exists. It can also be null if other software or an older version of
@@ -4165,6 +4232,20 @@ func (ec *executionContext) field_Employee_orders_args(ctx context.Context, rawA
 		return nil, err
 	}
 	args["before"] = arg3
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_addOrderNote_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (input.AddOrderNoteInput, error) {
+			return ec.unmarshalNAddOrderNoteInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐAddOrderNoteInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
 	return args, nil
 }
 
@@ -6603,6 +6684,57 @@ func (ec *executionContext) fieldContext___Type_isOneOf(_ context.Context, field
 	return graphql.NewScalarFieldContext("__Type", field, true, false, errors.New("field of type Boolean does not have child fields"))
 }
 
+func (ec *executionContext) unmarshalInputAddOrderNoteInput(ctx context.Context, obj any) (input.AddOrderNoteInput, error) {
+	var it input.AddOrderNoteInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"orderId", "note", "visibility", "idempotencyKey"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "orderId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("orderId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.OrderID = data
+		case "note":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("note"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Note = data
+		case "visibility":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("visibility"))
+			data, err := ec.unmarshalONoteVisibility2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐNoteVisibility(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Visibility = data
+		case "idempotencyKey":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idempotencyKey"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IdempotencyKey = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputAddressInput(ctx context.Context, obj any) (input.AddressInput, error) {
 	var it input.AddressInput
 	if obj == nil {
@@ -8082,6 +8214,8 @@ func (ec *executionContext) unmarshalInputUpdateWarehouseInput(ctx context.Conte
 	return it, nil
 }
 
+var addOrderNotePayloadImplementors = []string{"AddOrderNotePayload"}
+
 var addressImplementors = []string{"Address"}
 
 var addressMissingImplementors = []string{"AddressMissing", "UserError"}
@@ -8614,6 +8748,11 @@ func (ec *executionContext) ___Type(ctx context.Context, sel ast.SelectionSet, o
 	return out
 }
 
+func (ec *executionContext) unmarshalNAddOrderNoteInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐAddOrderNoteInput(ctx context.Context, v any) (input.AddOrderNoteInput, error) {
+	res, err := ec.unmarshalInputAddOrderNoteInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNAddressInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐAddressInput(ctx context.Context, v any) (*input.AddressInput, error) {
 	res, err := ec.unmarshalInputAddressInput(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
@@ -9081,6 +9220,26 @@ func (ec *executionContext) unmarshalOMoneyInput2ᚖgithubᚗcomᚋordergraphᚋ
 	res, err := ec.unmarshalInputMoneyInput(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
+
+func (ec *executionContext) unmarshalONoteVisibility2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐNoteVisibility(ctx context.Context, v any) (*commerce.NoteVisibility, error) {
+	if v == nil {
+		return nil, nil
+	}
+	tmp, err := graphql.UnmarshalString(v)
+	res := unmarshalONoteVisibility2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐNoteVisibility[tmp]
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+var (
+	unmarshalONoteVisibility2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐNoteVisibility = map[string]commerce.NoteVisibility{
+		"STAFF":    commerce.VisibilityStaff,
+		"CUSTOMER": commerce.VisibilityCustomer,
+	}
+	marshalONoteVisibility2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐNoteVisibility = map[commerce.NoteVisibility]string{
+		commerce.VisibilityStaff:    "STAFF",
+		commerce.VisibilityCustomer: "CUSTOMER",
+	}
+)
 
 func (ec *executionContext) unmarshalOOrderStatus2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐStatusᚄ(ctx context.Context, v any) ([]commerce.Status, error) {
 	if v == nil {

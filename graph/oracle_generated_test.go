@@ -32,6 +32,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 	_ = ec
 	switch typeName + "." + field {
 
+	case "AddOrderNotePayload.userErrors":
+		if e.ComplexityRoot.AddOrderNotePayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AddOrderNotePayload.UserErrors(childComplexity), true
+	case "AddOrderNotePayload.order":
+		if e.ComplexityRoot.AddOrderNotePayload.Value == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AddOrderNotePayload.Value(childComplexity), true
+
 	case "Address.city":
 		if e.ComplexityRoot.Address.City == nil {
 			break
@@ -705,6 +718,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.Money.Decimal(childComplexity), true
 
+	case "Mutation.addOrderNote":
+		if e.ComplexityRoot.Mutation.AddOrderNote == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_addOrderNote_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.AddOrderNote(childComplexity, args["input"].(input.AddOrderNoteInput)), true
 	case "Mutation.adjustInventory":
 		if e.ComplexityRoot.Mutation.AdjustInventory == nil {
 			break
@@ -1119,6 +1143,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.OrderEvent.Note(childComplexity), true
+	case "OrderEvent.noteVisibility":
+		if e.ComplexityRoot.OrderEvent.NoteVisibility == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrderEvent.NoteVisibility(childComplexity), true
 	case "OrderEvent.to":
 		if e.ComplexityRoot.OrderEvent.To == nil {
 			break
@@ -2151,6 +2181,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 	opCtx := graphql.GetOperationContext(ctx)
 	ec := newExecutionContext(opCtx, e, make(chan graphql.DeferredResult))
 	inputUnmarshalMap := graphql.BuildUnmarshalerMap(
+		ec.unmarshalInputAddOrderNoteInput,
 		ec.unmarshalInputAddressInput,
 		ec.unmarshalInputAdjustInventoryInput,
 		ec.unmarshalInputAssignAccountRepInput,
@@ -2248,6 +2279,16 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 	default:
 		return graphql.OneShot(graphql.ErrorResponse(ctx, "unsupported GraphQL operation"))
 	}
+}
+
+func (ec *executionContext) childFields_AddOrderNotePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "order":
+		return ec.fieldContext_AddOrderNotePayload_order(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_AddOrderNotePayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AddOrderNotePayload", field.Name)
 }
 
 func (ec *executionContext) childFields_Address(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -2618,6 +2659,8 @@ func (ec *executionContext) childFields_OrderEvent(ctx context.Context, field gr
 		return ec.fieldContext_OrderEvent_actor(ctx, field)
 	case "note":
 		return ec.fieldContext_OrderEvent_note(ctx, field)
+	case "noteVisibility":
+		return ec.fieldContext_OrderEvent_noteVisibility(ctx, field)
 	case "warehouse":
 		return ec.fieldContext_OrderEvent_warehouse(ctx, field)
 	}
@@ -2992,6 +3035,72 @@ func (ec *executionContext) childFields__Service(ctx context.Context, field grap
 		return ec.fieldContext__Service_sdl(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type _Service", field.Name)
+}
+
+func (ec *executionContext) _AddOrderNotePayload_order(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Order]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AddOrderNotePayload_order(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Value, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Order) graphql.Marshaler {
+			return ec.marshalOOrder2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐOrder(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_AddOrderNotePayload_order(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AddOrderNotePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Order(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _AddOrderNotePayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Order]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_AddOrderNotePayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_AddOrderNotePayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "AddOrderNotePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _Address_recipient(ctx context.Context, field graphql.CollectedField, obj *commerce.Address) (ret graphql.Marshaler) {
@@ -6408,6 +6517,51 @@ func (ec *executionContext) fieldContext_Mutation_updateShippingAddress(ctx cont
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_addOrderNote(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_addOrderNote(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().AddOrderNote(ctx, fc.Args["input"].(input.AddOrderNoteInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {
+			return ec.marshalOAddOrderNotePayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_Mutation_addOrderNote(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AddOrderNotePayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_addOrderNote_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_createProduct(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -7690,6 +7844,30 @@ func (ec *executionContext) _OrderEvent_note(ctx context.Context, field graphql.
 
 func (ec *executionContext) fieldContext_OrderEvent_note(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("OrderEvent", field, true, true, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _OrderEvent_noteVisibility(ctx context.Context, field graphql.CollectedField, obj *commerce.Event) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrderEvent_noteVisibility(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.OrderEvent().NoteVisibility(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.NoteVisibility) graphql.Marshaler {
+			return ec.marshalONoteVisibility2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐNoteVisibility(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_OrderEvent_noteVisibility(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OrderEvent", field, true, true, errors.New("field of type NoteVisibility does not have child fields"))
 }
 
 func (ec *executionContext) _OrderEvent_warehouse(ctx context.Context, field graphql.CollectedField, obj *commerce.Event) (ret graphql.Marshaler) {
@@ -12307,6 +12485,47 @@ func (ec *executionContext) __Entity(ctx context.Context, sel ast.SelectionSet, 
 	}
 }
 
+func (ec *executionContext) _AddOrderNotePayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.Order]) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, addOrderNotePayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("AddOrderNotePayload")
+		case "order":
+			out.Values[i] = ec._AddOrderNotePayload_order(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._AddOrderNotePayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 func (ec *executionContext) _Address(ctx context.Context, sel ast.SelectionSet, obj *commerce.Address) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, addressImplementors)
 
@@ -14276,6 +14495,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
+		case "addOrderNote":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_addOrderNote(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		case "createProduct":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_createProduct(ctx, field)
@@ -14984,6 +15210,44 @@ func (ec *executionContext) _OrderEvent(ctx context.Context, sel ast.SelectionSe
 					}
 				}()
 				res = ec._OrderEvent_note(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "noteVisibility":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._OrderEvent_noteVisibility(ctx, field, obj)
 				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -18422,6 +18686,7 @@ var (
 		"ITEM_REMOVED":             commerce.EventItemRemoved,
 		"SHIPPING_ADDRESS_CHANGED": commerce.EventShippingAddressChanged,
 		"CUSTOM_FIELDS_CHANGED":    commerce.EventCustomFieldsChanged,
+		"NOTE_ADDED":               commerce.EventNoteAdded,
 		"IMPORTED":                 commerce.EventImported,
 	}
 	marshalNOrderEventType2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐEventType = map[commerce.EventType]string{
@@ -18434,6 +18699,7 @@ var (
 		commerce.EventItemRemoved:            "ITEM_REMOVED",
 		commerce.EventShippingAddressChanged: "SHIPPING_ADDRESS_CHANGED",
 		commerce.EventCustomFieldsChanged:    "CUSTOM_FIELDS_CHANGED",
+		commerce.EventNoteAdded:              "NOTE_ADDED",
 		commerce.EventImported:               "IMPORTED",
 	}
 )
@@ -19026,6 +19292,13 @@ func (ec *executionContext) marshalNfederation__FieldSet2string(ctx context.Cont
 	return res
 }
 
+func (ec *executionContext) marshalOAddOrderNotePayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._AddOrderNotePayload(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalOAddress2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐAddress(ctx context.Context, sel ast.SelectionSet, v *commerce.Address) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -19183,6 +19456,16 @@ func (ec *executionContext) marshalOMoney2ᚖgithubᚗcomᚋordergraphᚋordergr
 		return graphql.Null
 	}
 	return ec._Money(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalONoteVisibility2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐNoteVisibility(ctx context.Context, sel ast.SelectionSet, v *commerce.NoteVisibility) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	_ = sel
+	_ = ctx
+	res := graphql.MarshalString(marshalONoteVisibility2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐNoteVisibility[*v])
+	return res
 }
 
 func (ec *executionContext) marshalOOrder2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐOrder(ctx context.Context, sel ast.SelectionSet, v *commerce.Order) graphql.Marshaler {

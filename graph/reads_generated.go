@@ -271,6 +271,10 @@ func (r *mutationResolver) UpdateShippingAddress(ctx context.Context, input inpu
 	return executeMutation(ctx, r.Resolver, r.store.UpdateShippingAddress, input.Command, nil)
 }
 
+func (r *mutationResolver) AddOrderNote(ctx context.Context, input input.AddOrderNoteInput) (*Payload[commerce.Order], error) {
+	return executeMutation(ctx, r.Resolver, r.store.AddOrderNote, input.Command, input.IdempotencyKey)
+}
+
 func (r *mutationResolver) CreateProduct(ctx context.Context, input input.CreateProductInput) (*Payload[commerce.Product], error) {
 	return executeMutation(ctx, r.Resolver, r.store.CreateProduct, input.Command, input.IdempotencyKey)
 }
@@ -378,7 +382,7 @@ func orderReference(record *commerce.Order, f *operation.Field, to *pendingRecor
 	}
 }
 
-const fieldOrderEventWarehouse = 8
+const fieldOrderEventWarehouse = 9
 
 func (r *orderEventResolver) Warehouse(ctx context.Context, obj *commerce.Event) (*commerce.Warehouse, error) {
 	return reference(ctx, model.WarehouseByID, obj.WarehouseID)

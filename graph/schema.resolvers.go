@@ -65,6 +65,10 @@ func (r *orderEventResolver) Note(ctx context.Context, obj *commerce.Event) (*st
 	return scalar.OrNull(r.viewer(ctx).NoteOf(obj)), nil
 }
 
+func (r *orderEventResolver) NoteVisibility(ctx context.Context, obj *commerce.Event) (*commerce.NoteVisibility, error) {
+	return scalar.OrNull(r.viewer(ctx).NoteVisibilityOf(obj)), nil
+}
+
 func (r *queryResolver) Viewer(ctx context.Context) (*access.Principal, error) {
 	return new(r.principal(ctx)), nil
 }

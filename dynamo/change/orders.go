@@ -472,6 +472,27 @@ func (m Mutations) UpdateShippingAddress(ctx context.Context, caller Caller, cmd
 	})
 }
 
+// AddOrderNote adds a note to the timeline of an order. A customer's own note is always visible to the
+// customer.
+//
+// Errors: commerce.NotFound, commerce.InvalidInput, and errors from mutate.
+func (m Mutations) AddOrderNote(ctx context.Context, caller Caller, cmd commerce.OrderNote) (*commerce.Order, error) {
+	if caller.Customer != "" && cmd.Visibility != nil && *cmd.Visibility == commerce.VisibilityStaff {
+		return nil, commerce.NewInvalidInput(commerce.FieldPath("visibility"), "is STAFF, but customers can read their own notes: use CUSTOMER")
+	}
+	return mutate(ctx, m.table, &model.WriteAddOrderNote, caller, cmd, m.table.DecodeOrder, func(ctx context.Context, c *change) (*commerce.Order, error) {
+		before, current, err := c.readOrder(ctx, cmd.OrderID, nil)
+		if err != nil {
+			return nil, err
+		}
+		after, e := *before, commerce.Event{Type: commerce.EventNoteAdded, Note: cmd.Note, NoteCustomerID: caller.Customer}
+		if cmd.Visibility != nil && *cmd.Visibility == commerce.VisibilityCustomer {
+			e.NoteCustomerID = before.CustomerID
+		}
+		return &after, c.updateOrder(ctx, current, before, &after, e, nil)
+	})
+}
+
 // SetCustomFields changes the custom fields of an order and of its line items.
 //
 // Errors: commerce.NotFound, commerce.VersionConflict (with the current order),

@@ -328,6 +328,8 @@ var (
 		Writes: entities(EntityWarehouse), Reads: entities(EntityWarehouse)}.withEdges(&EntityWarehouse)
 	WriteSetCustomFields = WritePattern{ID: "WP20", Mutation: "setCustomFields",
 		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), OptionalWritesPerLine: entities(EntityOrderItem), Reads: entities(EntityOrder), ReadsItems: true}
+	WriteAddOrderNote = WritePattern{ID: "WP21", Mutation: "addOrderNote",
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), OptionalWrites: entities(EntityIdempotency), Reads: entities(EntityOrder)}
 )
 
 func entities(entities ...Entity) []Entity { return entities }

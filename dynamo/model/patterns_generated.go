@@ -76,6 +76,7 @@ func builtInWritePatterns() []WritePattern {
 		WriteUpdateEmployee,
 		WriteUpdateWarehouse,
 		WriteSetCustomFields,
+		WriteAddOrderNote,
 	}
 }
 

@@ -49,6 +49,15 @@ func (in UpdateShippingAddressInput) Command(c *Validator) commerce.ShippingAddr
 	}
 }
 
+// Command validates the input and returns a commerce.OrderNote.
+func (in AddOrderNoteInput) Command(c *Validator) commerce.OrderNote {
+	return commerce.OrderNote{
+		OrderID:    parseValue(c, commerce.ParseOrderID, in.OrderID, "orderId"),
+		Note:       parseValue(c, parseOrderNoteNote, in.Note, "note"),
+		Visibility: in.Visibility,
+	}
+}
+
 // Command validates the input and returns a commerce.Product.
 func (in CreateProductInput) Command(c *Validator) commerce.Product {
 	return commerce.Product{

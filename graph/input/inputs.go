@@ -120,6 +120,8 @@ func parseEmail(s string) (string, error) { return commerce.ParseEmail(s) }
 
 func parseNote(s string) (string, error) { return parseOptionalText(s, commerce.MaxNote) }
 
+func parseOrderNoteNote(s string) (string, error) { return commerce.ParseName(s, commerce.MaxNote) }
+
 func parseOptionalName(s string) (string, error) { return parseOptionalText(s, commerce.MaxName) }
 
 // parseOptionalText validates a text that can be empty.

@@ -7,6 +7,24 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
+// A note to add to an order's timeline.
+type AddOrderNoteInput struct {
+	// The order's ID.
+	OrderID string `json:"orderId"`
+	// The text of the note. It has up to 1,000 bytes.
+	Note string `json:"note"`
+	// Who can read the note. If it is omitted, only staff, admins and services can read their notes. A
+	// customer's note always has the visibility `CUSTOMER`. Customers also see the event of a note that
+	// they cannot read, but not its text.
+	Visibility *commerce.NoteVisibility `json:"visibility,omitempty"`
+	// A key, such as a new UUID, that makes it safe to send this request again. After the mutation
+	// succeeds, the server stores the key for 24 hours. If the caller sends the same input and key
+	// again, the server changes nothing and returns the result of the first request. The key has up to
+	// 128 bytes and must not contain `#`. Different callers can use the same key. On a server without
+	// authentication, all clients count as one caller.
+	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
+}
+
 // A shipping address. Each field can have up to 200 bytes.
 type AddressInput struct {
 	// The name of the recipient.

@@ -41,6 +41,7 @@ func mutationsWithKey(s *fixture, t testing.TB) map[string][2]mutationInput {
 		"shipOrder":       {confirmed.with("warehouseId", "north").with("withoutAddress", true), confirmed.with("warehouseId", "south").with("withoutAddress", true)},
 		"deliverOrder":    {shipped, shipped.with("note", "n")},
 		"cancelOrder":     {cancelled, cancelled.with("note", "n")},
+		"addOrderNote":    {cancelled.with("note", "n"), cancelled.with("note", "n").with("visibility", "CUSTOMER")},
 		"createProduct":   {bowl, bowl.with("unitPrice", mutationInput{"amount": "9.91"})},
 		"createWarehouse": {east, east.with("name", "West")},
 		"adjustInventory": {more, more.with("delta", 6)},

@@ -135,3 +135,61 @@ func TestTheNoteOfAFormerCustomerIsHidden(t *testing.T) {
 		t.Errorf("the other customer reads %s, want no note", got)
 	}
 }
+
+// Staff add notes for themselves and for the customer, who reads only the latter. The customer adds a note,
+// too.
+func TestNotesThatStaffAddToAnOrder(t *testing.T) {
+	l, g := liveWithAuthentication(t)
+	staff := g.token(t, authtest.Object{"role": "STAFF", "sub": "sid"})
+	customer := g.token(t, authtest.Object{"role": "CUSTOMER", "customer_id": "cust_01", "sub": "cora"})
+	other := g.token(t, authtest.Object{"role": "CUSTOMER", "customer_id": "cust_001", "sub": "olga"})
+	id := l.place()
+	const nodes = `timeline { nodes { type note noteVisibility } }`
+	add := func(token, input string) string {
+		t.Helper()
+		return g.ask(t, token, fmt.Sprintf(`mutation { addOrderNote(input: {orderId: %q, %s}) { order { %s } userErrors { code field } } }`, id, input, nodes))
+	}
+	w := l.as(customer)
+	w.subscribe("a", fmt.Sprintf(`subscription { orderUpdated(id: %q, after: %q) { event { type note noteVisibility } order { %s } } }`, id, l.last(id), nodes))
+	w.subscribe("b", fmt.Sprintf(`subscription { customerOrders(customerId: "cust_01", after: %q) { event { type note noteVisibility } order { %s } } }`, l.last(id), nodes))
+	l.waitForSubscriptions(2)
+
+	const event = `{"type":"NOTE_ADDED","note":%s,"noteVisibility":%s}`
+	hidden, shown, own := fmt.Sprintf(event, "null", "null"), fmt.Sprintf(event, `"for you"`, `"CUSTOMER"`), fmt.Sprintf(event, `"my own"`, `"CUSTOMER"`)
+	for _, input := range []string{`note: "SECRET 1", idempotencyKey: "k"`, `note: "SECRET 1", idempotencyKey: "k"`, `note: "SECRET 2", visibility: STAFF`} {
+		if got := add(staff, input); !strings.Contains(got, fmt.Sprintf(event, `"SECRET 1"`, `"STAFF"`)) || !strings.Contains(got, `"userErrors":[]`) {
+			t.Errorf("%s: staff read %s", input, got)
+		}
+	}
+	if got := add(staff, `note: "for you", visibility: CUSTOMER`); !strings.Contains(got, shown) {
+		t.Errorf("staff read %s, want %s", got, shown)
+	}
+	if got := add(customer, `note: "my own", visibility: STAFF`); !strings.Contains(got, `{"code":"INVALID","field":["input","visibility"]}`) {
+		t.Errorf("a customer's note for staff only: %s", got)
+	}
+	if got := add(other, `note: "not mine"`); !strings.Contains(got, `{"code":"NOT_FOUND","field":["input","orderId"]}`) {
+		t.Errorf("a note on another customer's order: %s", got)
+	}
+	want := strings.Join([]string{hidden, hidden, shown, own}, ",") + "]"
+	if got := add(customer, `note: "my own"`); !strings.Contains(got, want) {
+		t.Errorf("the payload contains %s, want %s", got, want)
+	}
+	for range 2 * 4 {
+		got := string(w.receive().Payload)
+		if strings.Contains(got, "SECRET") || !strings.Contains(got, `"event":{"type":"NOTE_ADDED"`) || !strings.Contains(got, hidden) {
+			t.Errorf("a subscription receives %s", got)
+		}
+	}
+	for _, query := range []string{
+		fmt.Sprintf(`{ order(id: %q) { %s } }`, id, nodes),
+		fmt.Sprintf(`{ customer(id: "cust_01") { orders { nodes { %s } } } }`, nodes),
+		fmt.Sprintf(`{ _entities(representations: [{__typename: "Order", id: %q}]) { ... on Order { %s } } }`, id, nodes),
+	} {
+		if got := g.ask(t, customer, query); !strings.Contains(got, want) || strings.Contains(got, "SECRET") {
+			t.Errorf("%s: the customer reads %s, want %s", query, got, want)
+		}
+		if got := g.ask(t, staff, query); !strings.Contains(got, "SECRET 1") || !strings.Contains(got, "SECRET 2") || !strings.Contains(got, own) {
+			t.Errorf("%s: staff read %s", query, got)
+		}
+	}
+}

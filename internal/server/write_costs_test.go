@@ -134,6 +134,8 @@ func costs() []writeCost {
 		{mutation: "removeOrderItem", variant: "one of " + fmt.Sprint(commerce.MaxLines) + " products, all embedded by other software", lines: commerce.MaxLines,
 			input: externalInput(mutationInput{"sku": "p01"})},
 		{mutation: "updateShippingAddress", variant: "3 lines", usual: true, input: preparedInput(3, mutationInput{"shippingAddress": address})},
+		{mutation: "addOrderNote", variant: "3 lines", usual: true, input: preparedInput(3, mutationInput{"note": "Gift"})},
+		{mutation: "addOrderNote", variant: "idempotency key", input: preparedInput(3, mutationInput{"note": "Gift", "idempotencyKey": "k"})},
 		{mutation: "createProduct", variant: "", usual: true, input: unpreparedInput(mutationInput{"sku": "bowl", "name": "Bowl", "category": "Kitchen", "unitPrice": mutationInput{"amount": "9"}})},
 		{mutation: "createProduct", variant: "idempotency key", input: unpreparedInput(mutationInput{"sku": "bowl", "name": "Bowl", "category": "Kitchen", "unitPrice": mutationInput{"amount": "9"}, "idempotencyKey": "k"})},
 		{mutation: "updateProduct", variant: "price", usual: true, input: unpreparedInput(mutationInput{"sku": "mug", "unitPrice": mutationInput{"amount": "8"}})},
