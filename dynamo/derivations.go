@@ -67,6 +67,21 @@ func (s *Store) PlanDerivation(ctx context.Context, d model.Derivation, opts Der
 	return DerivationCost{found.UnrepairedCount(), found.ReadUnits + verification, found.WriteUnits}, err
 }
 
+// PlanDrop computes what it would cost to remove a derivation from the table. It reads the whole table.
+//
+// Errors: the errors of CheckRecords.
+func (s *Store) PlanDrop(ctx context.Context, d model.Derivation, opts DerivationOptions) (DerivationCost, error) {
+	if err := s.table.FollowLayout(ctx); err != nil {
+		return DerivationCost{}, err
+	}
+	found, err := newStore(s.table.WithDerivation(d.Name, model.Dropped), s.reservations).CheckRecords(ctx, opts.check(d))
+	cost := DerivationCost{found.UnrepairedCount(), found.ReadUnits, found.WriteUnits}
+	if cost.Records > 0 {
+		cost.ReadUnits += found.ScanUnits + found.AddedUnits // to verify that nothing remains
+	}
+	return cost, err
+}
+
 // ApplyDerivation adds a derivation to the table while servers use it. It continues where an earlier
 // call was interrupted. After success, the derivation is readable.
 //

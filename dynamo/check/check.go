@@ -130,7 +130,8 @@ type Summary struct {
 	// without Repair computes how many they would consume.
 	WriteUnits float64
 	// ScanUnits is the part of ReadUnits that a check without candidates would consume. AddedUnits are the
-	// read units that such a check would also consume, because of the records that a repair adds.
+	// read units that such a check would also consume, because of the records that a repair adds. If a
+	// repair removes records, they can be negative.
 	ScanUnits, AddedUnits float64
 }
 

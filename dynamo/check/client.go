@@ -119,7 +119,7 @@ func (client *client) endScan() {
 func (client *client) addCost(s *Summary) {
 	client.mu.Lock()
 	defer client.mu.Unlock()
-	s.Requests, s.ReadUnits, s.WriteUnits, s.ScanUnits, s.AddedUnits = client.requests, client.units, client.writeUnits, client.scanUnits, client.addedReads+model.ReadUnits(client.addedBytes)
+	s.Requests, s.ReadUnits, s.WriteUnits, s.ScanUnits, s.AddedUnits = client.requests, client.units, client.writeUnits, client.scanUnits, client.addedReads+addedReadUnits(client.addedBytes)
 }
 
 // consistency selects eventually or strongly consistent reads. Strongly consistent reads cost twice
@@ -318,4 +318,13 @@ func (client *client) lastOrderEvent(ctx context.Context, order commerce.OrderID
 		}
 	})
 	return last, found && owner == string(customer), err
+}
+
+// addedReadUnits returns the read units of a scan for bytes that a repair adds. If the repair removes
+// records, the number of bytes is negative.
+func addedReadUnits(bytes int) float64 {
+	if bytes < 0 {
+		return 0.5 - model.ReadUnits(-bytes)
+	}
+	return model.ReadUnits(bytes)
 }

@@ -103,6 +103,9 @@ func costOf(diag *diagnosis) (cost repairCost) {
 		written[fix.key] = true
 		after := fix.put
 		cost.addedBytes += model.SizeOf(after)
+		if fix.isDelete {
+			cost.addedBytes -= model.SizeOf(fix.asRead)
+		}
 		if e := model.EntityOf(fix.key); after != nil && e.Kind == model.Claim {
 			for _, r := range diag.dependencies {
 				cost.addedReads += model.ReadUnits(model.SizeOf(r.asRead))

@@ -190,6 +190,14 @@ func (all DerivationStatuses) CheckListReadable(p *AccessPattern) error {
 	return nil
 }
 
+// acceptsUndeclared is set by AcceptUndeclared.
+var acceptsUndeclared bool
+
+// AcceptUndeclared declares the lists and claims of custom fields that a layout contains, although no
+// schema extension declares them. It is for processes that only drop such a list or claim. Other processes
+// refuse the layout, because they could not write the records.
+func AcceptUndeclared() { acceptsUndeclared = true }
+
 // texts returns the statuses as they are stored. Each text consists of the name, the state, the time
 // and, during a backfill, its progress.
 func (all DerivationStatuses) texts() (texts []string) {
@@ -227,7 +235,9 @@ func parseDerivations(texts []string) (DerivationStatuses, error) {
 		if !slices.Contains([]DerivationState{Absent, Written, Backfilled, Readable, Dropped}, s.State) {
 			return nil, fmt.Errorf("contains %q with the state %q, which this version of Ordergraph does not know: upgrade this server", parts[0], parts[1])
 		}
-		if d.Undeclared && s.State != Absent && s.State != Dropped {
+		if d.Undeclared && acceptsUndeclared {
+			DeclareEntities(d.Entity)
+		} else if d.Undeclared && s.State != Absent && s.State != Dropped {
 			return nil, fmt.Errorf("contains %q, which the schema extension of this process does not declare: use the earlier file, or remove the records with `ordergraph table drop %[1]s` first", parts[0])
 		}
 		if len(parts) == 4 {

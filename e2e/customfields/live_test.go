@@ -131,8 +131,14 @@ func testQueriesOnLiveTable(t *testing.T, db *dynamodb.Client, dataset *sampleda
 		if off := math.Abs(quoted.ReadUnits+quoted.WriteUnits-cost.ReadUnits-cost.WriteUnits) / (cost.ReadUnits + cost.WriteUnits); off > 0.05 || quoted.Records != cost.Records {
 			t.Errorf("%s was quoted %+v and has cost %+v", name, quoted, cost)
 		}
-		if _, err := raw.Store.DropDerivation(t.Context(), d, opts); err != nil {
+		if quoted, err = raw.Store.PlanDrop(t.Context(), d, opts); err != nil {
 			t.Fatal(err)
+		}
+		if cost, err = raw.Store.DropDerivation(t.Context(), d, opts); err != nil {
+			t.Fatal(err)
+		}
+		if off := math.Abs(quoted.ReadUnits+quoted.WriteUnits-cost.ReadUnits-cost.WriteUnits) / (cost.ReadUnits + cost.WriteUnits); off > 0.05 || quoted.Records != cost.Records {
+			t.Errorf("the removal of %s was quoted %+v and has cost %+v", name, quoted, cost)
 		}
 	}
 	if after := raw.All(); !slices.Equal(storetest.DifferingKeys(before, after), nil) {

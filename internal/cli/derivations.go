@@ -86,9 +86,10 @@ func (c *derivationCommand) find(command, name string) (err error) {
 	if c.d, err = model.FindDerivation(name); err != nil || !c.d.Undeclared {
 		return err
 	}
-	if command != "drop" {
+	if command == "apply" {
 		return fmt.Errorf("no schema extension declares %s: name the file with -schema", name)
 	}
+	model.AcceptUndeclared()
 	model.DeclareEntities(c.d.Entity)
 	return nil
 }
@@ -129,21 +130,29 @@ func (c *derivationCommand) readers() (found []string) {
 	return found
 }
 
-// plan prints what it would cost to add the derivation.
+// plan prints what it would cost to add the derivation, or to drop it if the table has it.
 func (c *derivationCommand) plan(ctx context.Context) error {
 	status := c.store.Derivations()[c.d.Name]
 	fmt.Fprintf(c.env.Stdout, "%-8s %s: %s\n", kindOf(c.d), c.d.Name, status)
-	if status.State == model.Readable || status.State == model.Dropped {
+	plan, effect := c.store.PlanDerivation, "write"
+	switch status.State {
+	case model.Readable:
+		fmt.Fprintf(c.env.Stdout, "nothing to add: %s; `ordergraph table drop %s` would do this:\n", derivationMeaning(status.State), c.d.Name)
+		plan, effect = c.store.PlanDrop, "remove"
+		if c.d.Attribute != "" {
+			effect = "change"
+		}
+	case model.Dropped:
 		fmt.Fprintf(c.env.Stdout, "nothing to add: %s\n", derivationMeaning(status.State))
 		return nil
 	}
-	cost, err := c.store.PlanDerivation(ctx, c.d, c.opts)
+	cost, err := plan(ctx, c.d, c.opts)
 	if err != nil {
 		return withTableName(c.cfg, err)
 	}
 	minutes := table.LayoutDelay.Minutes() + (cost.ReadUnits+cost.WriteUnits)/c.opts.UnitsPerSecond/60
-	fmt.Fprintf(c.env.Stdout, "records  %d to write\nunits    %s\nprice    %s (%s, on demand)\ntime     %s at %s units per second\n",
-		cost.Records, formatDerivationUnits(cost), c.dollars(cost), c.prices.Region, pluralize(int(math.Ceil(minutes)), "minute"), formatUnits(c.opts.UnitsPerSecond))
+	fmt.Fprintf(c.env.Stdout, "records  %d to %s\nunits    %s\nprice    %s (%s, on demand)\ntime     %s at %s units per second\n",
+		cost.Records, effect, formatDerivationUnits(cost), c.dollars(cost), c.prices.Region, pluralize(int(math.Ceil(minutes)), "minute"), formatUnits(c.opts.UnitsPerSecond))
 	return nil
 }
 

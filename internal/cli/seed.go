@@ -72,7 +72,7 @@ func seed(ctx context.Context, args []string, env Environment) error {
 		return generateAndLoad(ctx, opts, files, env)
 	}
 	parsed.Visit(func(f *flag.Flag) {
-		if f.Name != "generate" && f.Name != "data" && err == nil {
+		if _, isSetting := f.Value.(*settingFlag); !isSetting && f.Name != "generate" && err == nil {
 			err = usageError{fmt.Sprintf("seed: -%s requires -generate", f.Name)}
 		}
 	})
