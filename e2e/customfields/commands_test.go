@@ -12,7 +12,7 @@ import (
 )
 
 // In a new table, lists and look-ups can be read at once. A server without the file refuses the table, and
-// says how to remove the lists. The commands plan and drop also work without the file.
+// names the command that removes the lists. The commands plan and drop also work without the file.
 func TestCommandsWithAndWithoutTheFile(t *testing.T) {
 	longtest.Skip(t)
 	binary, dir := workload.BuildServer(t, "../.."), t.TempDir()

@@ -162,11 +162,10 @@ func checkRandomFile(t *testing.T, rt *rapid.T, e extension.Extension, fields []
 				rt.Fatalf("%s: %v", document, problems)
 			}
 			var nodes []any
-			switch found := data["found"].(type) {
-			case map[string]any:
-				if nodes = []any{found}; !f.unique {
-					nodes = found["nodes"].([]any)
-				}
+			if found, ok := data["found"].(map[string]any); ok && f.unique {
+				nodes = []any{found}
+			} else if ok {
+				nodes = found["nodes"].([]any)
 			}
 			var got []string
 			for _, node := range nodes {
