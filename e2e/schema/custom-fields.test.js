@@ -50,6 +50,14 @@ test('the request of the page sets custom fields', async () => {
   assert.equal(placeOrder.order.channel, 'APP')
 })
 
+test('the queries of the page find the order', async () => {
+  const queries = page.match(/```graphql\n({[^`]*})\n```/)[1]
+  const { ordersByChannel, orderByErpNumber } = await send(JSON.stringify({ query: queries }))
+  assert.equal(ordersByChannel.nodes.length, 1)
+  assert.equal(ordersByChannel.nodes[0].status, 'PENDING')
+  assert.equal(orderByErpNumber, null)
+})
+
 test('introspection and the subgraph contain the fields of the page', async () => {
   const schema = buildClientSchema(await send(JSON.stringify({ query: getIntrospectionQuery() })))
   assert.equal(String(schema.getType('Order').getFields().channel.type), 'Channel!')
@@ -69,5 +77,6 @@ test('a subgraph with custom fields composes', async () => {
   for (const { errors, supergraphSdl } of [composeApollo(subgraphs), composeGuild(subgraphs)]) {
     assert.deepEqual(errors?.map(String) ?? [], [])
     assert.match(supergraphSdl, /giftMessage: String/)
+    assert.match(supergraphSdl, /ordersByChannel\([^)]*channel: Channel!/)
   }
 })
