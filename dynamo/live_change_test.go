@@ -269,7 +269,7 @@ func TestTableChangesWhileServersWork(t *testing.T) {
 				s.wait()
 			}
 		}}
-		kills := longtest.Size(2, 11)
+		kills := longtest.Size(2, 4)
 		if strings.Contains(t.Name(), "dynamodb-local") {
 			kills = 2 // a minute instead of several
 		}

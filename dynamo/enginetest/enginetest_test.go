@@ -15,8 +15,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// TestDifferential has a table per check and worker. The long run has 100,000 requests.
-	longtest.SetRapidChecks(2, 255)
+	// TestDifferential has a table per check and worker. The long run has 40,000 requests.
+	longtest.SetRapidChecks(2, 100)
 	if err := flag.Set("rapid.steps", strconv.Itoa(longtest.Size(60, 92))); err != nil {
 		panic(err) // the flag exists
 	}
