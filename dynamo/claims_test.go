@@ -227,7 +227,7 @@ func TestClaimsUnderRandomChanges(t *testing.T) {
 	_ = checks.Set(strconv.Itoa(longtest.Size(20, 60)))
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		db = storetest.WithoutResponseDate(db)
-		rapid.Check(t, func(rt *rapid.T) {
+		storetest.CheckProperty(t, func(rt *rapid.T) {
 			clock := newMovingClock(start)
 			name := storetest.TableName()
 			s := storetest.NewTable(t, db, dynamo.Options{Table: name, Clock: clock.Now})

@@ -26,7 +26,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	longtest.SetRapidChecks(8, 60) // each loads several tables
+	longtest.SetRapidChecks(8, 30) // each loads several tables
 	os.Exit(dynamolocal.Main(m))
 }
 
