@@ -24,10 +24,10 @@ const (
 	// the status changes of all orders.
 	PermissionListOrders
 	// PermissionReadActor allows reading the name of the caller who caused an event in an order's
-	// timeline.
+	// timeline, and the reason why an order is on hold.
 	PermissionReadActor
 	// PermissionReadNote allows reading the notes in an order's timeline. GrantOwn covers only the notes
-	// that the caller's own customer account wrote.
+	// that the caller's own customer account wrote, or that staff wrote for it.
 	PermissionReadNote
 	// PermissionReadStock allows reading warehouses and their inventory.
 	PermissionReadStock
@@ -39,10 +39,10 @@ const (
 	PermissionReadStaff
 	// PermissionPlaceOrder allows placing orders.
 	PermissionPlaceOrder
-	// PermissionChangeOrder allows cancelling an order, and changing its line items or shipping
-	// address.
+	// PermissionChangeOrder allows cancelling an order, changing its line items or shipping address, and
+	// adding notes.
 	PermissionChangeOrder
-	// PermissionFulfilOrder allows confirming, shipping and delivering orders.
+	// PermissionFulfilOrder allows confirming, shipping and delivering orders, and putting them on hold.
 	PermissionFulfilOrder
 	// PermissionCreateCustomer allows adding customers.
 	PermissionCreateCustomer

@@ -90,6 +90,22 @@ type OrderNote struct {
 	Visibility *NoteVisibility `json:",omitempty"`
 }
 
+// HoldRequest is the command to put an order on hold.
+type HoldRequest struct {
+	OrderID OrderID
+	Reason  string
+	// If ExpectedVersion is not nil, the change is rejected unless the order has this version.
+	ExpectedVersion *int
+}
+
+// ReleaseRequest is the command to end the hold of an order.
+type ReleaseRequest struct {
+	OrderID OrderID
+	Note    string `json:",omitempty"`
+	// If ExpectedVersion is not nil, the change is rejected unless the order has this version.
+	ExpectedVersion *int
+}
+
 // CustomFieldsChange is the command to change the custom fields of an order and of its line items.
 type CustomFieldsChange struct {
 	OrderID      OrderID

@@ -2,6 +2,7 @@ package commerce
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -27,7 +28,9 @@ type Order struct {
 	ShippingAddress *Address
 	// TrackingNumber and Carrier describe the shipment. Either of them can be empty.
 	TrackingNumber, Carrier string
-	CustomFields            CustomValues
+	// Hold is nil unless the order is on hold.
+	Hold         *OrderHold
+	CustomFields CustomValues
 	// AccountRepID is the ID of the employee who was the customer's account rep when the order was
 	// placed.
 	AccountRepID EmployeeID
@@ -114,6 +117,8 @@ const (
 	EventShippingAddressChanged EventType = "shipping_address_changed"
 	EventCustomFieldsChanged    EventType = "custom_fields_changed"
 	EventNoteAdded              EventType = "note_added"
+	EventHeld                   EventType = "held"
+	EventReleased               EventType = "released"
 	EventImported               EventType = "imported"
 )
 
@@ -123,7 +128,7 @@ const (
 func ParseEventType(s string) (EventType, error) {
 	switch t := EventType(s); t {
 	case EventPlaced, EventConfirmed, EventShipped, EventDelivered, EventCancelled, EventItemSet, EventItemRemoved,
-		EventShippingAddressChanged, EventCustomFieldsChanged, EventNoteAdded, EventImported:
+		EventShippingAddressChanged, EventCustomFieldsChanged, EventNoteAdded, EventHeld, EventReleased, EventImported:
 		return t, nil
 	}
 	return "", NewInvalidError("is %q, which is not an event type", s)
@@ -170,5 +175,15 @@ func (e Event) NoteVisibility() NoteVisibility {
 	return VisibilityStaff
 }
 
+// OrderHold is the hold of an order. Until the order is released, it cannot be shipped, and its customer
+// cannot cancel it.
+type OrderHold struct {
+	// Reason is a text for staff.
+	Reason string
+	Since  time.Time
+}
+
 // AvailableTransitions returns the statuses to which the order can change next.
-func (o Order) AvailableTransitions() []Status { return o.Status.Transitions() }
+func (o Order) AvailableTransitions() []Status {
+	return slices.DeleteFunc(o.Status.Transitions(), func(s Status) bool { return o.Hold != nil && s == Shipped })
+}

@@ -101,14 +101,18 @@ func sumOfSubtotals(items iter.Seq[LineItem], path []string) (total Money, err e
 	return total, nil
 }
 
-// WithStatus returns a copy of the order with the new status.
+// WithStatus returns a copy of the order with the new status. Cancelling ends a hold.
 //
-// It returns InvalidTransition if the order cannot change to the new status. It returns
+// It returns InvalidTransition if the order cannot change to the new status, or is on hold and would be
+// shipped, or cancelled by its customer. It returns
 // AddressMissing if an order without a complete shipping address would be shipped, unless c.WithoutAddress
 // is true.
-func (o Order) WithStatus(c OrderStatusChange) (Order, error) {
+func (o Order) WithStatus(c OrderStatusChange, byCustomer bool) (Order, error) {
 	if !slices.Contains(o.Status.Transitions(), c.To) {
 		return Order{}, NewInvalidTransition(o.Status, c.To)
+	}
+	if o.Hold != nil && (c.To == Shipped || c.To == Cancelled && byCustomer) {
+		return Order{}, NewHeld(o, c.To)
 	}
 	if c.To == Shipped && o.ShippingAddress == nil && !c.WithoutAddress {
 		return Order{}, NewAddressMissing()
@@ -117,6 +121,9 @@ func (o Order) WithStatus(c OrderStatusChange) (Order, error) {
 		if field := o.ShippingAddress.missingField(); field != "" || o.ShippingAddress.Malformed {
 			return Order{}, NewAddressIncomplete(field)
 		}
+	}
+	if c.To == Cancelled {
+		o.Hold = nil
 	}
 	o.Status, o.TrackingNumber, o.Carrier = c.To, cmp.Or(c.TrackingNumber, o.TrackingNumber), cmp.Or(c.Carrier, o.Carrier)
 	return o, nil
@@ -215,6 +222,20 @@ func (o Order) WithCustomFields(c CustomFieldsChange) (Order, error) {
 		}
 		o.Items[i].CustomFields = o.Items[i].CustomFields.With(change.CustomFields)
 	}
+	return o, nil
+}
+
+// WithHold returns a copy of the order that is on hold. If it was on hold before, only the reason changes.
+//
+// It returns InvalidTransition if the order has been shipped or cancelled.
+func (o Order) WithHold(reason string, at time.Time) (Order, error) {
+	if !o.Status.ReservesStock() {
+		return Order{}, NewLateEdit(o.Status, "hold", "pending or confirmed")
+	}
+	if o.Hold != nil {
+		at = o.Hold.Since
+	}
+	o.Hold = &OrderHold{Reason: reason, Since: at}
 	return o, nil
 }
 

@@ -101,7 +101,7 @@ func TestPlaceRejects(t *testing.T) {
 func TestMoved(t *testing.T) {
 	for _, from := range commerce.Statuses() {
 		for _, to := range commerce.Statuses() {
-			moved, err := commerce.Order{Status: from, ShippingAddress: &commerce.Address{Recipient: "Bo", Line1: "2 High St", City: "Leeds", CountryCode: "GB"}}.WithStatus(commerce.OrderStatusChange{To: to})
+			moved, err := commerce.Order{Status: from, ShippingAddress: &commerce.Address{Recipient: "Bo", Line1: "2 High St", City: "Leeds", CountryCode: "GB"}}.WithStatus(commerce.OrderStatusChange{To: to}, true)
 			if slices.Contains(from.Transitions(), to) {
 				if err != nil || moved.Status != to {
 					t.Errorf("%s to %s: %v, %v", from, to, moved.Status, err)

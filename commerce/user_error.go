@@ -3,6 +3,7 @@ package commerce
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -161,6 +162,13 @@ func NewInvalidTransition(from, to Status) InvalidTransition {
 		hint = "the order can become " + strings.Join(names, " or ")
 	}
 	return InvalidTransition{newErrorDetails(CodeInvalidTransition, FieldPath("orderId"), "The order is %s and cannot become %s: %s.", from, to, hint), from, to, allowed}
+}
+
+// NewHeld returns the user error for an order that cannot change to the requested status while it is on
+// hold.
+func NewHeld(o Order, to Status) InvalidTransition {
+	allowed := slices.DeleteFunc(o.AvailableTransitions(), func(s Status) bool { return s == to })
+	return InvalidTransition{newErrorDetails(CodeInvalidTransition, FieldPath("orderId"), "The order is on hold and cannot become %s: the shop must release it first.", to), o.Status, to, allowed}
 }
 
 // NewLateEdit returns the user error for an edit that the status of the order no longer allows. part

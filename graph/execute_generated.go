@@ -105,6 +105,8 @@ func objectTypeOf(name string) operation.ObjectType {
 		return operation.ObjectType{Satisfies: employeeEdgeImplementors, Field: numberEmployeeEdge}
 	case "HireEmployeePayload":
 		return operation.ObjectType{Satisfies: hireEmployeePayloadImplementors, Field: numberHireEmployeePayload}
+	case "HoldOrderPayload":
+		return operation.ObjectType{Satisfies: holdOrderPayloadImplementors, Field: numberHoldOrderPayload}
 	case "IdempotencyKeyReused":
 		return operation.ObjectType{Satisfies: idempotencyKeyReusedImplementors, Field: numberIdempotencyKeyReused}
 	case "InsufficientStock":
@@ -137,6 +139,8 @@ func objectTypeOf(name string) operation.ObjectType {
 		return operation.ObjectType{Satisfies: orderEventConnectionImplementors, Field: numberOrderEventConnection}
 	case "OrderEventEdge":
 		return operation.ObjectType{Satisfies: orderEventEdgeImplementors, Field: numberOrderEventEdge}
+	case "OrderHold":
+		return operation.ObjectType{Satisfies: orderHoldImplementors, Field: numberOrderHold}
 	case "OrderItem":
 		return operation.ObjectType{Satisfies: orderItemImplementors, Field: numberOrderItem}
 	case "OrderItemConnection":
@@ -165,6 +169,8 @@ func objectTypeOf(name string) operation.ObjectType {
 		return operation.ObjectType{Satisfies: quoteImplementors, Field: numberQuote}
 	case "QuotedLine":
 		return operation.ObjectType{Satisfies: quotedLineImplementors, Field: numberQuotedLine}
+	case "ReleaseOrderPayload":
+		return operation.ObjectType{Satisfies: releaseOrderPayloadImplementors, Field: numberReleaseOrderPayload}
 	case "RemoveOrderItemPayload":
 		return operation.ObjectType{Satisfies: removeOrderItemPayloadImplementors, Field: numberRemoveOrderItemPayload}
 	case "ReservationLimit":
@@ -1888,6 +1894,55 @@ func (x *execution) fieldHireEmployeePayload(f *operation.Field, obj *Payload[co
 	}
 }
 
+func numberHoldOrderPayload(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "order":
+		return 1, nil
+	case "userErrors":
+		return 2, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectHoldOrderPayload writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectHoldOrderPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldHoldOrderPayload(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldHoldOrderPayload writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldHoldOrderPayload(f *operation.Field, obj *Payload[commerce.Order]) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"HoldOrderPayload"`...)
+		return true
+	case 1: // order
+		if obj.Value == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectOrder(f.Set, obj.Value)
+		x.leave()
+		return written || x.writeNull()
+	case 2: // userErrors
+		return x.listUserError(f, obj.UserErrors)
+	default:
+		panic("HoldOrderPayload has no field number " + strconv.Itoa(f.Number))
+	}
+}
+
 func numberIdempotencyKeyReused(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
@@ -2479,24 +2534,28 @@ func numberMutation(name string) (int, operation.ArgumentsReader) {
 		return 11, readMutationUpdateShippingAddressArguments
 	case "addOrderNote":
 		return 12, readMutationAddOrderNoteArguments
+	case "holdOrder":
+		return 13, readMutationHoldOrderArguments
+	case "releaseOrder":
+		return 14, readMutationReleaseOrderArguments
 	case "createProduct":
-		return 13, readMutationCreateProductArguments
+		return 15, readMutationCreateProductArguments
 	case "updateProduct":
-		return 14, readMutationUpdateProductArguments
+		return 16, readMutationUpdateProductArguments
 	case "createWarehouse":
-		return 15, readMutationCreateWarehouseArguments
+		return 17, readMutationCreateWarehouseArguments
 	case "updateWarehouse":
-		return 16, readMutationUpdateWarehouseArguments
+		return 18, readMutationUpdateWarehouseArguments
 	case "setInventoryLevel":
-		return 17, readMutationSetInventoryLevelArguments
+		return 19, readMutationSetInventoryLevelArguments
 	case "adjustInventory":
-		return 18, readMutationAdjustInventoryArguments
+		return 20, readMutationAdjustInventoryArguments
 	case "hireEmployee":
-		return 19, readMutationHireEmployeeArguments
+		return 21, readMutationHireEmployeeArguments
 	case "updateEmployee":
-		return 20, readMutationUpdateEmployeeArguments
+		return 22, readMutationUpdateEmployeeArguments
 	case "setCustomFields":
-		return 21, readMutationSetCustomFieldsArguments
+		return 23, readMutationSetCustomFieldsArguments
 	default:
 		return 0, nil
 	}
@@ -2653,7 +2712,31 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectAddOrderNotePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 13: // createProduct
+	case 13: // holdOrder
+		v, ok := x.resolveMutationHoldOrder(f)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectHoldOrderPayload(f.Set, v)
+		x.leave()
+		return written || x.writeNull()
+	case 14: // releaseOrder
+		v, ok := x.resolveMutationReleaseOrder(f)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectReleaseOrderPayload(f.Set, v)
+		x.leave()
+		return written || x.writeNull()
+	case 15: // createProduct
 		v, ok := x.resolveMutationCreateProduct(f)
 		if !ok {
 			return x.writeNull()
@@ -2665,7 +2748,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectCreateProductPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 14: // updateProduct
+	case 16: // updateProduct
 		v, ok := x.resolveMutationUpdateProduct(f)
 		if !ok {
 			return x.writeNull()
@@ -2677,7 +2760,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectUpdateProductPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 15: // createWarehouse
+	case 17: // createWarehouse
 		v, ok := x.resolveMutationCreateWarehouse(f)
 		if !ok {
 			return x.writeNull()
@@ -2689,7 +2772,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectCreateWarehousePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 16: // updateWarehouse
+	case 18: // updateWarehouse
 		v, ok := x.resolveMutationUpdateWarehouse(f)
 		if !ok {
 			return x.writeNull()
@@ -2701,7 +2784,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectUpdateWarehousePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 17: // setInventoryLevel
+	case 19: // setInventoryLevel
 		v, ok := x.resolveMutationSetInventoryLevel(f)
 		if !ok {
 			return x.writeNull()
@@ -2713,7 +2796,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectSetInventoryLevelPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 18: // adjustInventory
+	case 20: // adjustInventory
 		v, ok := x.resolveMutationAdjustInventory(f)
 		if !ok {
 			return x.writeNull()
@@ -2725,7 +2808,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectAdjustInventoryPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 19: // hireEmployee
+	case 21: // hireEmployee
 		v, ok := x.resolveMutationHireEmployee(f)
 		if !ok {
 			return x.writeNull()
@@ -2737,7 +2820,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectHireEmployeePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 20: // updateEmployee
+	case 22: // updateEmployee
 		v, ok := x.resolveMutationUpdateEmployee(f)
 		if !ok {
 			return x.writeNull()
@@ -2749,7 +2832,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectUpdateEmployeePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 21: // setCustomFields
+	case 23: // setCustomFields
 		v, ok := x.resolveMutationSetCustomFields(f)
 		if !ok {
 			return x.writeNull()
@@ -3027,6 +3110,50 @@ func (x *execution) resolveMutationAddOrderNote(f *operation.Field) (v *Payload[
 	a := f.ArgumentsIn(x.operation.arguments).(*mutationAddOrderNoteArguments)
 	x.currentField = f
 	v, err := x.mutationResolvers.AddOrderNote(x.resolverCtx, a.input)
+	return v, x.recordError(f, err)
+}
+
+type mutationHoldOrderArguments struct {
+	input input.HoldOrderInput
+}
+
+func readMutationHoldOrderArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_holdOrder_args(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return &mutationHoldOrderArguments{
+		input: read["input"].(input.HoldOrderInput),
+	}, nil
+}
+
+func (x *execution) resolveMutationHoldOrder(f *operation.Field) (v *Payload[commerce.Order], ok bool) {
+	defer x.recoverPanic(f, &ok)
+	a := f.ArgumentsIn(x.operation.arguments).(*mutationHoldOrderArguments)
+	x.currentField = f
+	v, err := x.mutationResolvers.HoldOrder(x.resolverCtx, a.input)
+	return v, x.recordError(f, err)
+}
+
+type mutationReleaseOrderArguments struct {
+	input input.ReleaseOrderInput
+}
+
+func readMutationReleaseOrderArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_releaseOrder_args(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return &mutationReleaseOrderArguments{
+		input: read["input"].(input.ReleaseOrderInput),
+	}, nil
+}
+
+func (x *execution) resolveMutationReleaseOrder(f *operation.Field) (v *Payload[commerce.Order], ok bool) {
+	defer x.recoverPanic(f, &ok)
+	a := f.ArgumentsIn(x.operation.arguments).(*mutationReleaseOrderArguments)
+	x.currentField = f
+	v, err := x.mutationResolvers.ReleaseOrder(x.resolverCtx, a.input)
 	return v, x.recordError(f, err)
 }
 
@@ -3315,16 +3442,18 @@ func numberOrder(name string) (int, operation.ArgumentsReader) {
 		return 10, nil
 	case "availableTransitions":
 		return 11, nil
-	case "shippingAddress":
+	case "hold":
 		return 12, nil
-	case "trackingNumber":
+	case "shippingAddress":
 		return 13, nil
-	case "carrier":
+	case "trackingNumber":
 		return 14, nil
-	case "accountRep":
+	case "carrier":
 		return 15, nil
-	case "version":
+	case "accountRep":
 		return 16, nil
+	case "version":
+		return 17, nil
 	default:
 		return 0, nil
 	}
@@ -3429,7 +3558,15 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 			return false
 		}
 		return x.listOrderStatus(f, v)
-	case 12: // shippingAddress
+	case 12: // hold
+		if obj.Hold == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectOrderHold(f.Set, obj.Hold)
+		x.leave()
+		return written || x.writeNull()
+	case 13: // shippingAddress
 		if obj.ShippingAddress == nil {
 			return x.writeNull()
 		}
@@ -3437,7 +3574,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectAddress(f.Set, obj.ShippingAddress)
 		x.leave()
 		return written || x.writeNull()
-	case 13: // trackingNumber
+	case 14: // trackingNumber
 		v, ok := x.resolveOrderTrackingNumber(f, obj)
 		if !ok {
 			return x.writeNull()
@@ -3447,7 +3584,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		}
 		x.out = scalar.AppendString(x.out, *v)
 		return true
-	case 14: // carrier
+	case 15: // carrier
 		v, ok := x.resolveOrderCarrier(f, obj)
 		if !ok {
 			return x.writeNull()
@@ -3457,7 +3594,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		}
 		x.out = scalar.AppendString(x.out, *v)
 		return true
-	case 15: // accountRep
+	case 16: // accountRep
 		v, ok := x.resolveOrderAccountRep(f, obj)
 		if !ok {
 			return x.writeNull()
@@ -3469,7 +3606,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectEmployee(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 16: // version
+	case 17: // version
 		x.out = scalar.AppendInt(x.out, obj.Version)
 		return true
 	case 0:
@@ -4045,6 +4182,51 @@ func (x *execution) resolveOrderEventEdgeCursor(f *operation.Field, obj *paging.
 func (x *execution) resolveOrderEventEdgeNode(f *operation.Field, obj *paging.Edge[*commerce.Event]) (v *commerce.Event, ok bool) {
 	defer x.recoverPanic(f, &ok)
 	return obj.Node(), true
+}
+
+func numberOrderHold(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "reason":
+		return 1, nil
+	case "since":
+		return 2, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectOrderHold writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectOrderHold(set *operation.SelectionSet, obj *commerce.OrderHold) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldOrderHold(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldOrderHold writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldOrderHold(f *operation.Field, obj *commerce.OrderHold) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"OrderHold"`...)
+		return true
+	case 1: // reason
+		x.out = scalar.AppendString(x.out, obj.Reason)
+		return true
+	case 2: // since
+		x.out = scalar.AppendDateTime(x.out, obj.Since)
+		return true
+	default:
+		panic("OrderHold has no field number " + strconv.Itoa(f.Number))
+	}
 }
 
 func numberOrderItem(name string) (int, operation.ArgumentsReader) {
@@ -6065,6 +6247,55 @@ func (x *execution) resolveQuotedLineInStock(f *operation.Field, obj *commerce.Q
 	return obj.InStock(), true
 }
 
+func numberReleaseOrderPayload(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "order":
+		return 1, nil
+	case "userErrors":
+		return 2, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectReleaseOrderPayload writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectReleaseOrderPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldReleaseOrderPayload(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldReleaseOrderPayload writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldReleaseOrderPayload(f *operation.Field, obj *Payload[commerce.Order]) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"ReleaseOrderPayload"`...)
+		return true
+	case 1: // order
+		if obj.Value == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectOrder(f.Set, obj.Value)
+		x.leave()
+		return written || x.writeNull()
+	case 2: // userErrors
+		return x.listUserError(f, obj.UserErrors)
+	default:
+		panic("ReleaseOrderPayload has no field number " + strconv.Itoa(f.Number))
+	}
+}
+
 func numberRemoveOrderItemPayload(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
@@ -7887,6 +8118,10 @@ func appendOrderEventType(b []byte, v commerce.EventType) []byte {
 		return append(b, `"CUSTOM_FIELDS_CHANGED"`...)
 	case commerce.EventNoteAdded:
 		return append(b, `"NOTE_ADDED"`...)
+	case commerce.EventHeld:
+		return append(b, `"HELD"`...)
+	case commerce.EventReleased:
+		return append(b, `"RELEASED"`...)
 	case commerce.EventImported:
 		return append(b, `"IMPORTED"`...)
 	default:

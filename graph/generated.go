@@ -187,6 +187,11 @@ type ComplexityRoot struct {
 		Value      func(childComplexity int) int
 	}
 
+	HoldOrderPayload struct {
+		UserErrors func(childComplexity int) int
+		Value      func(childComplexity int) int
+	}
+
 	IdempotencyKeyReused struct {
 		Code    func(childComplexity int) int
 		Field   func(childComplexity int) int
@@ -252,7 +257,9 @@ type ComplexityRoot struct {
 		CreateWarehouse       func(childComplexity int, input input.CreateWarehouseInput) int
 		DeliverOrder          func(childComplexity int, input input.DeliverOrderInput) int
 		HireEmployee          func(childComplexity int, input input.HireEmployeeInput) int
+		HoldOrder             func(childComplexity int, input input.HoldOrderInput) int
 		PlaceOrder            func(childComplexity int, input input.PlaceOrderInput) int
+		ReleaseOrder          func(childComplexity int, input input.ReleaseOrderInput) int
 		RemoveOrderItem       func(childComplexity int, input input.RemoveOrderItemInput) int
 		SetCustomFields       func(childComplexity int, input input.SetCustomFieldsInput) int
 		SetInventoryLevel     func(childComplexity int, input input.SetInventoryLevelInput) int
@@ -276,6 +283,7 @@ type ComplexityRoot struct {
 		AvailableTransitions func(childComplexity int) int
 		Carrier              func(childComplexity int) int
 		Customer             func(childComplexity int) int
+		Hold                 func(childComplexity int) int
 		ID                   func(childComplexity int) int
 		Item                 func(childComplexity int, productID string) int
 		ItemCount            func(childComplexity int) int
@@ -322,6 +330,11 @@ type ComplexityRoot struct {
 	OrderEventEdge struct {
 		Cursor func(childComplexity int) int
 		Node   func(childComplexity int) int
+	}
+
+	OrderHold struct {
+		Reason func(childComplexity int) int
+		Since  func(childComplexity int) int
 	}
 
 	OrderItem struct {
@@ -444,6 +457,11 @@ type ComplexityRoot struct {
 		SKU       func(childComplexity int) int
 		Subtotal  func(childComplexity int) int
 		UnitPrice func(childComplexity int) int
+	}
+
+	ReleaseOrderPayload struct {
+		UserErrors func(childComplexity int) int
+		Value      func(childComplexity int) int
 	}
 
 	RemoveOrderItemPayload struct {
@@ -600,6 +618,8 @@ type MutationResolver interface {
 	RemoveOrderItem(ctx context.Context, input input.RemoveOrderItemInput) (*Payload[commerce.Order], error)
 	UpdateShippingAddress(ctx context.Context, input input.UpdateShippingAddressInput) (*Payload[commerce.Order], error)
 	AddOrderNote(ctx context.Context, input input.AddOrderNoteInput) (*Payload[commerce.Order], error)
+	HoldOrder(ctx context.Context, input input.HoldOrderInput) (*Payload[commerce.Order], error)
+	ReleaseOrder(ctx context.Context, input input.ReleaseOrderInput) (*Payload[commerce.Order], error)
 	CreateProduct(ctx context.Context, input input.CreateProductInput) (*Payload[commerce.Product], error)
 	UpdateProduct(ctx context.Context, input input.UpdateProductInput) (*Payload[commerce.Product], error)
 	CreateWarehouse(ctx context.Context, input input.CreateWarehouseInput) (*Payload[commerce.Warehouse], error)
@@ -750,7 +770,7 @@ enum Permission {
   READ_ORDER
   "List the orders of all customers, and subscribe to the status changes of all orders."
   LIST_ORDERS
-  "Read the name of the caller who caused an event in an order's timeline."
+  "Read the name of the caller who caused an event in an order's timeline, and why an order is on hold."
   READ_ACTOR
   """
   Read the notes in an order's timeline. Customers can read only notes that they wrote themselves,
@@ -772,7 +792,7 @@ enum Permission {
   PLACE_ORDER
   "Change the line items or the shipping address of an order, add notes, and cancel an order."
   CHANGE_ORDER
-  "Confirm, ship and deliver orders."
+  "Confirm, ship and deliver orders, and put them on hold."
   FULFIL_ORDER
   "Create customers."
   CREATE_CUSTOMER
@@ -1487,6 +1507,37 @@ input AddOrderNoteInput {
   idempotencyKey: String
 }
 
+"An order to put on hold."
+input HoldOrderInput {
+  "The order's ID."
+  orderId: ID!
+  "The reason, which customers cannot read. It has up to 200 bytes."
+  reason: String!
+  """
+  The ` + "`" + `version` + "`" + ` that the order had when the client read it. If the version has changed since then,
+  the mutation changes nothing, and returns the user error ` + "`" + `VersionConflict` + "`" + ` and the current order.
+  If this field is omitted, the server does not check the version.
+  """
+  expectedVersion: Int
+}
+
+"An order whose hold ends."
+input ReleaseOrderInput {
+  "The order's ID."
+  orderId: ID!
+  """
+  A note that the server adds to the order's timeline, such as the reason for the release. It has up
+  to 1,000 bytes. Customers cannot read it.
+  """
+  note: String
+  """
+  The ` + "`" + `version` + "`" + ` that the order had when the client read it. If the version has changed since then,
+  the mutation changes nothing, and returns the user error ` + "`" + `VersionConflict` + "`" + ` and the current order.
+  If this field is omitted, the server does not check the version.
+  """
+  expectedVersion: Int
+}
+
 "An amount of money."
 input MoneyInput {
   """
@@ -1822,6 +1873,28 @@ type Mutation {
   ): AddOrderNotePayload @access(permission: CHANGE_ORDER)
     @userErrors(types: ["InvalidInput", "NotFound", "IdempotencyKeyReused"])
   """
+  Puts a pending or confirmed order on hold. Until the order is released, it cannot be shipped, and
+  its customer cannot cancel it. Staff, admins and services can still cancel it, which ends the hold. If
+  the order is already on hold, only the reason changes.
+
+  Cost: one DynamoDB transaction (write pattern WP22). Access: staff, admins, services.
+  """
+  holdOrder(
+    "The order and the reason."
+    input: HoldOrderInput!
+  ): HoldOrderPayload @access(permission: FULFIL_ORDER)
+    @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict", "InvalidTransition"])
+  """
+  Ends the hold of an order. If the order is not on hold, nothing changes.
+
+  Cost: one DynamoDB transaction (write pattern WP23). Access: staff, admins, services.
+  """
+  releaseOrder(
+    "The order."
+    input: ReleaseOrderInput!
+  ): ReleaseOrderPayload @access(permission: FULFIL_ORDER)
+    @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict"])
+  """
   Creates a product, which has no stock yet. To add stock, use ` + "`" + `setInventoryLevel` + "`" + ` or
   ` + "`" + `adjustInventory` + "`" + `.
 
@@ -2014,8 +2087,9 @@ type VersionConflict implements UserError @shareable {
 }
 
 """
-The order cannot change from its current status to the requested status. The error also reports that
-the status of the order no longer allows an edit, such as a new shipping address after the shipment.
+The order cannot change from its current status to the requested status, because of its status or
+because it is on hold. The error also reports that the status of the order no longer allows an edit,
+such as a new shipping address after the shipment.
 """
 type InvalidTransition implements UserError @shareable {
   "` + "`" + `INVALID_TRANSITION` + "`" + `."
@@ -2295,6 +2369,30 @@ User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `,
 """
 type AddOrderNotePayload {
   "The order after the mutation. If the mutation was rejected, the field is null."
+  order: Order
+  "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
+  userErrors: [UserError!]!
+}
+
+"""
+The result of ` + "`" + `holdOrder` + "`" + `. If the mutation was rejected, ` + "`" + `order` + "`" + ` is null. After a ` + "`" + `VersionConflict` + "`" + `, however, it contains the current record.
+
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `InvalidTransition` + "`" + `.
+"""
+type HoldOrderPayload {
+  "The order after the mutation. If the user error is a ` + "`" + `VersionConflict` + "`" + `, the field contains the current order, or null if the order does not exist. After any other user error, the field is null."
+  order: Order
+  "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
+  userErrors: [UserError!]!
+}
+
+"""
+The result of ` + "`" + `releaseOrder` + "`" + `. If the mutation was rejected, ` + "`" + `order` + "`" + ` is null. After a ` + "`" + `VersionConflict` + "`" + `, however, it contains the current record.
+
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `.
+"""
+type ReleaseOrderPayload {
+  "The order after the mutation. If the user error is a ` + "`" + `VersionConflict` + "`" + `, the field contains the current order, or null if the order does not exist. After any other user error, the field is null."
   order: Order
   "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
   userErrors: [UserError!]!
@@ -3262,9 +3360,14 @@ type Order @key(fields: "id") @access(permission: READ_ORDER) {
   updatedAt: DateTime!
   """
   The statuses to which this order can change from its current status. If the status is final, the
-  list is empty.
+  list is empty. An order on hold cannot change to ` + "`" + `SHIPPED` + "`" + `.
   """
   availableTransitions: [OrderStatus!]!
+  """
+  The hold of the order, or null if the order is not on hold. An order on hold cannot be shipped,
+  and its customer cannot cancel it.
+  """
+  hold: OrderHold
   "The shipping address, or null if the order has no shipping address."
   shippingAddress: Address
   """
@@ -3326,6 +3429,22 @@ type OrderItem @access(permission: READ_ORDER) {
   order: Order @reads(pattern: "AP1")
 }
 
+"""
+The hold of an order.
+
+Access: customers (their own), staff, admins, services.
+"""
+type OrderHold @access(permission: READ_ORDER) {
+  """
+  The reason for the hold.
+
+  Access: staff, admins, services.
+  """
+  reason: String! @access(permission: READ_ACTOR)
+  "The time when the hold began."
+  since: DateTime!
+}
+
 "Who can read a note in an order's timeline."
 enum NoteVisibility {
   "Staff, admins and services."
@@ -3356,6 +3475,10 @@ enum OrderEventType {
   CUSTOM_FIELDS_CHANGED
   "A note was added to the order."
   NOTE_ADDED
+  "The order was put on hold. The note contains the reason."
+  HELD
+  "The order's hold ended."
+  RELEASED
   """
   The order was imported from another system, or a repair added this event to correct the timeline.
   The field ` + "`" + `to` + "`" + ` contains the status of the order.
@@ -4375,12 +4498,40 @@ func (ec *executionContext) field_Mutation_hireEmployee_args(ctx context.Context
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_holdOrder_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (input.HoldOrderInput, error) {
+			return ec.unmarshalNHoldOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐHoldOrderInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_placeOrder_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (input.PlaceOrderInput, error) {
 			return ec.unmarshalNPlaceOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐPlaceOrderInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_releaseOrder_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (input.ReleaseOrderInput, error) {
+			return ec.unmarshalNReleaseOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐReleaseOrderInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -7359,6 +7510,50 @@ func (ec *executionContext) unmarshalInputHireEmployeeInput(ctx context.Context,
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputHoldOrderInput(ctx context.Context, obj any) (input.HoldOrderInput, error) {
+	var it input.HoldOrderInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"orderId", "reason", "expectedVersion"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "orderId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("orderId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.OrderID = data
+		case "reason":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("reason"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Reason = data
+		case "expectedVersion":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expectedVersion"))
+			data, err := ec.unmarshalOInt2ᚖint32(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExpectedVersion = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputItemFieldsInput(ctx context.Context, obj any) (input.ItemFieldsInput, error) {
 	var it input.ItemFieldsInput
 	if obj == nil {
@@ -7574,6 +7769,50 @@ func (ec *executionContext) unmarshalInputQuoteInput(ctx context.Context, obj an
 				return it, err
 			}
 			it.CustomFields = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputReleaseOrderInput(ctx context.Context, obj any) (input.ReleaseOrderInput, error) {
+	var it input.ReleaseOrderInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"orderId", "note", "expectedVersion"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "orderId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("orderId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.OrderID = data
+		case "note":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("note"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Note = data
+		case "expectedVersion":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expectedVersion"))
+			data, err := ec.unmarshalOInt2ᚖint32(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExpectedVersion = data
 		}
 	}
 	return it, nil
@@ -8260,6 +8499,8 @@ var employeeEdgeImplementors = []string{"EmployeeEdge"}
 
 var hireEmployeePayloadImplementors = []string{"HireEmployeePayload"}
 
+var holdOrderPayloadImplementors = []string{"HoldOrderPayload"}
+
 var idempotencyKeyReusedImplementors = []string{"IdempotencyKeyReused", "UserError"}
 
 var insufficientStockImplementors = []string{"InsufficientStock", "UserError"}
@@ -8292,6 +8533,8 @@ var orderEventConnectionImplementors = []string{"OrderEventConnection"}
 
 var orderEventEdgeImplementors = []string{"OrderEventEdge"}
 
+var orderHoldImplementors = []string{"OrderHold"}
+
 var orderItemImplementors = []string{"OrderItem"}
 
 var orderItemConnectionImplementors = []string{"OrderItemConnection"}
@@ -8319,6 +8562,8 @@ var queryImplementors = []string{"Query"}
 var quoteImplementors = []string{"Quote"}
 
 var quotedLineImplementors = []string{"QuotedLine"}
+
+var releaseOrderPayloadImplementors = []string{"ReleaseOrderPayload"}
 
 var removeOrderItemPayloadImplementors = []string{"RemoveOrderItemPayload"}
 
@@ -8829,6 +9074,11 @@ func (ec *executionContext) unmarshalNHireEmployeeInput2githubᚗcomᚋordergrap
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNHoldOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐHoldOrderInput(ctx context.Context, v any) (input.HoldOrderInput, error) {
+	res, err := ec.unmarshalInputHoldOrderInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNID2string(ctx context.Context, v any) (string, error) {
 	res, err := graphql.UnmarshalID(v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -8912,6 +9162,11 @@ func (ec *executionContext) unmarshalNPlaceOrderInput2githubᚗcomᚋordergraph�
 
 func (ec *executionContext) unmarshalNQuoteInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐQuoteInput(ctx context.Context, v any) (input.QuoteInput, error) {
 	res, err := ec.unmarshalInputQuoteInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNReleaseOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐReleaseOrderInput(ctx context.Context, v any) (input.ReleaseOrderInput, error) {
+	res, err := ec.unmarshalInputReleaseOrderInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 

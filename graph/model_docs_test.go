@@ -86,6 +86,7 @@ func attributeList() string {
 	}
 	add("element of items", model.EmbeddedItemAttributes())
 	add("shippingAddress", model.AddressAttributes())
+	add("hold", model.HoldAttributes())
 	var b strings.Builder
 	b.WriteString("```\n")
 	for i, line := range lines {

@@ -530,6 +530,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.HireEmployeePayload.Value(childComplexity), true
 
+	case "HoldOrderPayload.userErrors":
+		if e.ComplexityRoot.HoldOrderPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.HoldOrderPayload.UserErrors(childComplexity), true
+	case "HoldOrderPayload.order":
+		if e.ComplexityRoot.HoldOrderPayload.Value == nil {
+			break
+		}
+
+		return e.ComplexityRoot.HoldOrderPayload.Value(childComplexity), true
+
 	case "IdempotencyKeyReused.code":
 		if e.ComplexityRoot.IdempotencyKeyReused.Code == nil {
 			break
@@ -828,6 +841,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.HireEmployee(childComplexity, args["input"].(input.HireEmployeeInput)), true
+	case "Mutation.holdOrder":
+		if e.ComplexityRoot.Mutation.HoldOrder == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_holdOrder_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.HoldOrder(childComplexity, args["input"].(input.HoldOrderInput)), true
 	case "Mutation.placeOrder":
 		if e.ComplexityRoot.Mutation.PlaceOrder == nil {
 			break
@@ -839,6 +863,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.PlaceOrder(childComplexity, args["input"].(input.PlaceOrderInput)), true
+	case "Mutation.releaseOrder":
+		if e.ComplexityRoot.Mutation.ReleaseOrder == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_releaseOrder_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.ReleaseOrder(childComplexity, args["input"].(input.ReleaseOrderInput)), true
 	case "Mutation.removeOrderItem":
 		if e.ComplexityRoot.Mutation.RemoveOrderItem == nil {
 			break
@@ -993,6 +1028,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Order.Customer(childComplexity), true
+	case "Order.hold":
+		if e.ComplexityRoot.Order.Hold == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Order.Hold(childComplexity), true
 	case "Order.id":
 		if e.ComplexityRoot.Order.ID == nil {
 			break
@@ -1199,6 +1240,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.OrderEventEdge.Node(childComplexity), true
+
+	case "OrderHold.reason":
+		if e.ComplexityRoot.OrderHold.Reason == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrderHold.Reason(childComplexity), true
+	case "OrderHold.since":
+		if e.ComplexityRoot.OrderHold.Since == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrderHold.Since(childComplexity), true
 
 	case "OrderItem.name":
 		if e.ComplexityRoot.OrderItem.Name == nil {
@@ -1810,6 +1864,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.QuotedLine.UnitPrice(childComplexity), true
 
+	case "ReleaseOrderPayload.userErrors":
+		if e.ComplexityRoot.ReleaseOrderPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ReleaseOrderPayload.UserErrors(childComplexity), true
+	case "ReleaseOrderPayload.order":
+		if e.ComplexityRoot.ReleaseOrderPayload.Value == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ReleaseOrderPayload.Value(childComplexity), true
+
 	case "RemoveOrderItemPayload.userErrors":
 		if e.ComplexityRoot.RemoveOrderItemPayload.UserErrors == nil {
 			break
@@ -2193,11 +2260,13 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputDateRange,
 		ec.unmarshalInputDeliverOrderInput,
 		ec.unmarshalInputHireEmployeeInput,
+		ec.unmarshalInputHoldOrderInput,
 		ec.unmarshalInputItemFieldsInput,
 		ec.unmarshalInputMoneyInput,
 		ec.unmarshalInputOrderLineInput,
 		ec.unmarshalInputPlaceOrderInput,
 		ec.unmarshalInputQuoteInput,
+		ec.unmarshalInputReleaseOrderInput,
 		ec.unmarshalInputRemoveOrderItemInput,
 		ec.unmarshalInputSetCustomFieldsInput,
 		ec.unmarshalInputSetInventoryLevelInput,
@@ -2533,6 +2602,16 @@ func (ec *executionContext) childFields_HireEmployeePayload(ctx context.Context,
 	return nil, fmt.Errorf("no field named %q was found under type HireEmployeePayload", field.Name)
 }
 
+func (ec *executionContext) childFields_HoldOrderPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "order":
+		return ec.fieldContext_HoldOrderPayload_order(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_HoldOrderPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type HoldOrderPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_InventoryLevel(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "sku":
@@ -2607,6 +2686,8 @@ func (ec *executionContext) childFields_Order(ctx context.Context, field graphql
 		return ec.fieldContext_Order_updatedAt(ctx, field)
 	case "availableTransitions":
 		return ec.fieldContext_Order_availableTransitions(ctx, field)
+	case "hold":
+		return ec.fieldContext_Order_hold(ctx, field)
 	case "shippingAddress":
 		return ec.fieldContext_Order_shippingAddress(ctx, field)
 	case "trackingNumber":
@@ -2687,6 +2768,16 @@ func (ec *executionContext) childFields_OrderEventEdge(ctx context.Context, fiel
 		return ec.fieldContext_OrderEventEdge_node(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type OrderEventEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_OrderHold(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "reason":
+		return ec.fieldContext_OrderHold_reason(ctx, field)
+	case "since":
+		return ec.fieldContext_OrderHold_since(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type OrderHold", field.Name)
 }
 
 func (ec *executionContext) childFields_OrderItem(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -2863,6 +2954,16 @@ func (ec *executionContext) childFields_QuotedLine(ctx context.Context, field gr
 		return ec.fieldContext_QuotedLine_inStock(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type QuotedLine", field.Name)
+}
+
+func (ec *executionContext) childFields_ReleaseOrderPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "order":
+		return ec.fieldContext_ReleaseOrderPayload_order(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_ReleaseOrderPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ReleaseOrderPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_RemoveOrderItemPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -5248,6 +5349,72 @@ func (ec *executionContext) fieldContext_HireEmployeePayload_userErrors(_ contex
 	return fc, nil
 }
 
+func (ec *executionContext) _HoldOrderPayload_order(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Order]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_HoldOrderPayload_order(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Value, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Order) graphql.Marshaler {
+			return ec.marshalOOrder2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐOrder(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_HoldOrderPayload_order(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "HoldOrderPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Order(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _HoldOrderPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Order]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_HoldOrderPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_HoldOrderPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "HoldOrderPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _IdempotencyKeyReused_code(ctx context.Context, field graphql.CollectedField, obj *commerce.IdempotencyKeyReused) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -6562,6 +6729,96 @@ func (ec *executionContext) fieldContext_Mutation_addOrderNote(ctx context.Conte
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_holdOrder(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_holdOrder(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().HoldOrder(ctx, fc.Args["input"].(input.HoldOrderInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {
+			return ec.marshalOHoldOrderPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_Mutation_holdOrder(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_HoldOrderPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_holdOrder_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_releaseOrder(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_releaseOrder(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().ReleaseOrder(ctx, fc.Args["input"].(input.ReleaseOrderInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {
+			return ec.marshalOReleaseOrderPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_Mutation_releaseOrder(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ReleaseOrderPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_releaseOrder_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_createProduct(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -7384,6 +7641,39 @@ func (ec *executionContext) fieldContext_Order_availableTransitions(_ context.Co
 	return graphql.NewScalarFieldContext("Order", field, true, false, errors.New("field of type OrderStatus does not have child fields"))
 }
 
+func (ec *executionContext) _Order_hold(ctx context.Context, field graphql.CollectedField, obj *commerce.Order) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Order_hold(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Hold, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.OrderHold) graphql.Marshaler {
+			return ec.marshalOOrderHold2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐOrderHold(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_Order_hold(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Order",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_OrderHold(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Order_shippingAddress(ctx context.Context, field graphql.CollectedField, obj *commerce.Order) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -8057,6 +8347,54 @@ func (ec *executionContext) fieldContext_OrderEventEdge_node(_ context.Context, 
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _OrderHold_reason(ctx context.Context, field graphql.CollectedField, obj *commerce.OrderHold) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrderHold_reason(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Reason, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_OrderHold_reason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OrderHold", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _OrderHold_since(ctx context.Context, field graphql.CollectedField, obj *commerce.OrderHold) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrderHold_since(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Since, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_OrderHold_since(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OrderHold", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
 func (ec *executionContext) _OrderItem_orderId(ctx context.Context, field graphql.CollectedField, obj *commerce.LineItem) (ret graphql.Marshaler) {
@@ -10727,6 +11065,72 @@ func (ec *executionContext) _QuotedLine_inStock(ctx context.Context, field graph
 
 func (ec *executionContext) fieldContext_QuotedLine_inStock(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("QuotedLine", field, true, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _ReleaseOrderPayload_order(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Order]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ReleaseOrderPayload_order(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Value, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Order) graphql.Marshaler {
+			return ec.marshalOOrder2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐOrder(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_ReleaseOrderPayload_order(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ReleaseOrderPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Order(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ReleaseOrderPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Order]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ReleaseOrderPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_ReleaseOrderPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ReleaseOrderPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _RemoveOrderItemPayload_order(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Order]) (ret graphql.Marshaler) {
@@ -13936,6 +14340,47 @@ func (ec *executionContext) _HireEmployeePayload(ctx context.Context, sel ast.Se
 	return out
 }
 
+func (ec *executionContext) _HoldOrderPayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.Order]) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, holdOrderPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("HoldOrderPayload")
+		case "order":
+			out.Values[i] = ec._HoldOrderPayload_order(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._HoldOrderPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 func (ec *executionContext) _IdempotencyKeyReused(ctx context.Context, sel ast.SelectionSet, obj *commerce.IdempotencyKeyReused) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, idempotencyKeyReusedImplementors)
 
@@ -14502,6 +14947,20 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
+		case "holdOrder":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_holdOrder(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "releaseOrder":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_releaseOrder(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		case "createProduct":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_createProduct(ctx, field)
@@ -14860,6 +15319,11 @@ func (ec *executionContext) _Order(ctx context.Context, sel ast.SelectionSet, ob
 		case "availableTransitions":
 			out.Values[i] = ec._Order_availableTransitions(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "hold":
+			out.Values[i] = ec._Order_hold(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "shippingAddress":
@@ -15398,6 +15862,47 @@ func (ec *executionContext) _OrderEventEdge(ctx context.Context, sel ast.Selecti
 			}
 		case "node":
 			out.Values[i] = ec._OrderEventEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+func (ec *executionContext) _OrderHold(ctx context.Context, sel ast.SelectionSet, obj *commerce.OrderHold) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, orderHoldImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("OrderHold")
+		case "reason":
+			out.Values[i] = ec._OrderHold_reason(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "since":
+			out.Values[i] = ec._OrderHold_since(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -16964,6 +17469,47 @@ func (ec *executionContext) _QuotedLine(ctx context.Context, sel ast.SelectionSe
 			}
 		case "inStock":
 			out.Values[i] = ec._QuotedLine_inStock(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+func (ec *executionContext) _ReleaseOrderPayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.Order]) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, releaseOrderPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ReleaseOrderPayload")
+		case "order":
+			out.Values[i] = ec._ReleaseOrderPayload_order(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._ReleaseOrderPayload_userErrors(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -18687,6 +19233,8 @@ var (
 		"SHIPPING_ADDRESS_CHANGED": commerce.EventShippingAddressChanged,
 		"CUSTOM_FIELDS_CHANGED":    commerce.EventCustomFieldsChanged,
 		"NOTE_ADDED":               commerce.EventNoteAdded,
+		"HELD":                     commerce.EventHeld,
+		"RELEASED":                 commerce.EventReleased,
 		"IMPORTED":                 commerce.EventImported,
 	}
 	marshalNOrderEventType2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐEventType = map[commerce.EventType]string{
@@ -18700,6 +19248,8 @@ var (
 		commerce.EventShippingAddressChanged: "SHIPPING_ADDRESS_CHANGED",
 		commerce.EventCustomFieldsChanged:    "CUSTOM_FIELDS_CHANGED",
 		commerce.EventNoteAdded:              "NOTE_ADDED",
+		commerce.EventHeld:                   "HELD",
+		commerce.EventReleased:               "RELEASED",
 		commerce.EventImported:               "IMPORTED",
 	}
 )
@@ -19424,6 +19974,13 @@ func (ec *executionContext) marshalOHireEmployeePayload2ᚖgithubᚗcomᚋorderg
 	return ec._HireEmployeePayload(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalOHoldOrderPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._HoldOrderPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalOID2ᚖstring(ctx context.Context, sel ast.SelectionSet, v *string) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -19480,6 +20037,13 @@ func (ec *executionContext) marshalOOrderEvent2ᚖgithubᚗcomᚋordergraphᚋor
 		return graphql.Null
 	}
 	return ec._OrderEvent(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOOrderHold2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐOrderHold(ctx context.Context, sel ast.SelectionSet, v *commerce.OrderHold) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._OrderHold(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOOrderItem2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐLineItem(ctx context.Context, sel ast.SelectionSet, v *commerce.LineItem) graphql.Marshaler {
@@ -19556,6 +20120,13 @@ func (ec *executionContext) marshalOQuote2ᚖgithubᚗcomᚋordergraphᚋordergr
 		return graphql.Null
 	}
 	return ec._Quote(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOReleaseOrderPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ReleaseOrderPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalORemoveOrderItemPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {

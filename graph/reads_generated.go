@@ -275,6 +275,14 @@ func (r *mutationResolver) AddOrderNote(ctx context.Context, input input.AddOrde
 	return executeMutation(ctx, r.Resolver, r.store.AddOrderNote, input.Command, input.IdempotencyKey)
 }
 
+func (r *mutationResolver) HoldOrder(ctx context.Context, input input.HoldOrderInput) (*Payload[commerce.Order], error) {
+	return executeMutation(ctx, r.Resolver, r.store.HoldOrder, input.Command, nil)
+}
+
+func (r *mutationResolver) ReleaseOrder(ctx context.Context, input input.ReleaseOrderInput) (*Payload[commerce.Order], error) {
+	return executeMutation(ctx, r.Resolver, r.store.ReleaseOrder, input.Command, nil)
+}
+
 func (r *mutationResolver) CreateProduct(ctx context.Context, input input.CreateProductInput) (*Payload[commerce.Product], error) {
 	return executeMutation(ctx, r.Resolver, r.store.CreateProduct, input.Command, input.IdempotencyKey)
 }
@@ -352,7 +360,7 @@ func (r *orderResolver) Timeline(ctx context.Context, obj *commerce.Order, first
 	return connection(ctx, model.Timeline, &q)
 }
 
-const fieldOrderAccountRep = 15
+const fieldOrderAccountRep = 16
 
 func (r *orderResolver) AccountRep(ctx context.Context, obj *commerce.Order) (*commerce.Employee, error) {
 	return reference(ctx, model.EmployeeByID, obj.AccountRepID)

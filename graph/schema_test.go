@@ -64,7 +64,7 @@ func TestNullability(t *testing.T) {
 		return d != nil && (d.Directives.ForName("key") != nil || parsedSchema.Types[name+"Connection"] != nil)
 	}
 	optional := []string{
-		"Order.shippingAddress", "Order.trackingNumber", "Order.carrier", "OrderEvent.from", "OrderEvent.to", "OrderEvent.note", "OrderEvent.noteVisibility", "Address.line2", "Address.region",
+		"Order.shippingAddress", "Order.hold", "Order.trackingNumber", "Order.carrier", "OrderEvent.from", "OrderEvent.to", "OrderEvent.note", "OrderEvent.noteVisibility", "Address.line2", "Address.region",
 		"PageInfo.startCursor", "PageInfo.endCursor", "OrderUpdate.id", "Query.orderCounts", "Customer.spending", "Product.orderCount", "Warehouse.productCount", "Employee.orderCount", "Query.quote", "Quote.total",
 	}
 	for _, d := range own(t) {

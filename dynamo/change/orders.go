@@ -230,7 +230,7 @@ func (m Mutations) ChangeOrderStatus(ctx context.Context, caller Caller, cmd com
 		if err != nil {
 			return before, err
 		}
-		after, err := before.WithStatus(cmd)
+		after, err := before.WithStatus(cmd, caller.Customer != "")
 		if err != nil {
 			return nil, err
 		}
@@ -490,6 +490,42 @@ func (m Mutations) AddOrderNote(ctx context.Context, caller Caller, cmd commerce
 			e.NoteCustomerID = before.CustomerID
 		}
 		return &after, c.updateOrder(ctx, current, before, &after, e, nil)
+	})
+}
+
+// HoldOrder puts an order on hold.
+//
+// Errors: commerce.NotFound, commerce.VersionConflict (with the current order),
+// commerce.InvalidTransition, and errors from mutate.
+func (m Mutations) HoldOrder(ctx context.Context, caller Caller, cmd commerce.HoldRequest) (*commerce.Order, error) {
+	return mutate(ctx, m.table, &model.WriteHoldOrder, caller, cmd, m.table.DecodeOrder, func(ctx context.Context, c *change) (*commerce.Order, error) {
+		before, current, err := c.readOrder(ctx, cmd.OrderID, cmd.ExpectedVersion)
+		if err != nil {
+			return before, err
+		}
+		after, err := before.WithHold(cmd.Reason, c.table.TimeAfter(before.UpdatedAt))
+		if err != nil {
+			return nil, err
+		}
+		if before.Hold != nil && *before.Hold == *after.Hold {
+			return before, nil
+		}
+		return &after, c.updateOrder(ctx, current, before, &after, commerce.Event{Type: commerce.EventHeld, Note: cmd.Reason}, nil)
+	})
+}
+
+// ReleaseOrder ends the hold of an order.
+//
+// Errors: commerce.NotFound, commerce.VersionConflict (with the current order), and errors from mutate.
+func (m Mutations) ReleaseOrder(ctx context.Context, caller Caller, cmd commerce.ReleaseRequest) (*commerce.Order, error) {
+	return mutate(ctx, m.table, &model.WriteReleaseOrder, caller, cmd, m.table.DecodeOrder, func(ctx context.Context, c *change) (*commerce.Order, error) {
+		before, current, err := c.readOrder(ctx, cmd.OrderID, cmd.ExpectedVersion)
+		if err != nil || before.Hold == nil {
+			return before, err
+		}
+		after := *before
+		after.Hold = nil
+		return &after, c.updateOrder(ctx, current, before, &after, commerce.Event{Type: commerce.EventReleased, Note: cmd.Note}, nil)
 	})
 }
 

@@ -179,6 +179,9 @@ func EmbeddedItemAttributes() []Attribute { return describeAttributes(embeddedIt
 // AddressAttributes returns the attributes of an address.
 func AddressAttributes() []Attribute { return describeAttributes(addressAttributes) }
 
+// HoldAttributes returns the attributes of an order's hold.
+func HoldAttributes() []Attribute { return describeAttributes(holdAttributes) }
+
 // textAttribute declares a string attribute that every record has, with at most this many bytes.
 func textAttribute[S ~string](a *attributeVisitor, name string, v *S, most int) {
 	if a.mode == modeReading {
@@ -456,6 +459,34 @@ func addressAttributes(a *attributeVisitor, v *commerce.Address) {
 	lenientTextAttribute(a, "region", &v.Region, commerce.MaxName)
 	lenientTextAttribute(a, "postalCode", &v.PostalCode, commerce.MaxName)
 	lenientTextAttribute(a, "countryCode", &v.CountryCode, 2)
+}
+
+// hold declares a map attribute that is omitted if the order is not on hold.
+func (a *attributeVisitor) hold(name string, v **commerce.OrderHold) {
+	switch a.mode {
+	case modeReading:
+		if inside, ok := a.mapAttribute(name); ok {
+			members := attributeVisitor{Reader: inside}
+			*v = new(commerce.OrderHold)
+			holdAttributes(&members, *v)
+			if err := members.Err(); err != nil {
+				a.Fail(name, fmt.Sprintf("cannot be read: %v", err))
+			}
+		}
+	case modeWriting:
+		if *v != nil {
+			a.encoded[name] = &types.AttributeValueMemberM{Value: encode(holdAttributes, **v)}
+		}
+	case modeMaximizing:
+		*v = new(largestValue(holdAttributes))
+	case modeDescribing:
+		a.describe(name, "M", 0, presenceOptional)
+	}
+}
+
+func holdAttributes(a *attributeVisitor, v *commerce.OrderHold) {
+	lenientTextAttribute(a, "reason", &v.Reason, commerce.MaxName)
+	a.createdAt(&v.Since)
 }
 
 // lineItems declares the list of line items that the order's record embeds, sorted by SKU. If the

@@ -330,6 +330,10 @@ var (
 		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), OptionalWritesPerLine: entities(EntityOrderItem), Reads: entities(EntityOrder), ReadsItems: true}
 	WriteAddOrderNote = WritePattern{ID: "WP21", Mutation: "addOrderNote",
 		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), OptionalWrites: entities(EntityIdempotency), Reads: entities(EntityOrder)}
+	WriteHoldOrder = WritePattern{ID: "WP22", Mutation: "holdOrder",
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), Reads: entities(EntityOrder)}
+	WriteReleaseOrder = WritePattern{ID: "WP23", Mutation: "releaseOrder",
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), Reads: entities(EntityOrder)}
 )
 
 func entities(entities ...Entity) []Entity { return entities }

@@ -85,6 +85,7 @@ func orderAttributes(a *attributeVisitor, parts *orderWithOptionalFields) {
 	a.address("shippingAddress", &o.ShippingAddress, &parts.address)
 	optionalTextAttribute(a, "trackingNumber", &o.TrackingNumber, commerce.MaxName)
 	optionalTextAttribute(a, "carrier", &o.Carrier, commerce.MaxName)
+	a.hold("hold", &o.Hold)
 	a.customFields("Order", &o.CustomFields)
 	if o.EmbedsItems && o.ItemCount == nil && a.mode == modeReading {
 		parts.count = len(o.Items)

@@ -77,6 +77,8 @@ func builtInWritePatterns() []WritePattern {
 		WriteUpdateWarehouse,
 		WriteSetCustomFields,
 		WriteAddOrderNote,
+		WriteHoldOrder,
+		WriteReleaseOrder,
 	}
 }
 

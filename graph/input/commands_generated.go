@@ -58,6 +58,24 @@ func (in AddOrderNoteInput) Command(c *Validator) commerce.OrderNote {
 	}
 }
 
+// Command validates the input and returns a commerce.HoldRequest.
+func (in HoldOrderInput) Command(c *Validator) commerce.HoldRequest {
+	return commerce.HoldRequest{
+		OrderID:         parseValue(c, commerce.ParseOrderID, in.OrderID, "orderId"),
+		Reason:          parseValue(c, parseName, in.Reason, "reason"),
+		ExpectedVersion: parseExpectedVersion(c, in.ExpectedVersion),
+	}
+}
+
+// Command validates the input and returns a commerce.ReleaseRequest.
+func (in ReleaseOrderInput) Command(c *Validator) commerce.ReleaseRequest {
+	return commerce.ReleaseRequest{
+		OrderID:         parseValue(c, commerce.ParseOrderID, in.OrderID, "orderId"),
+		Note:            parseOptional(c, parseNote, in.Note, "note"),
+		ExpectedVersion: parseExpectedVersion(c, in.ExpectedVersion),
+	}
+}
+
 // Command validates the input and returns a commerce.Product.
 func (in CreateProductInput) Command(c *Validator) commerce.Product {
 	return commerce.Product{

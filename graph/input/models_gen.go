@@ -219,6 +219,18 @@ type HireEmployeeInput struct {
 	CustomFields *CustomFields `json:"customFields,omitempty"`
 }
 
+// An order to put on hold.
+type HoldOrderInput struct {
+	// The order's ID.
+	OrderID string `json:"orderId"`
+	// The reason, which customers cannot read. It has up to 200 bytes.
+	Reason string `json:"reason"`
+	// The `version` that the order had when the client read it. If the version has changed since then,
+	// the mutation changes nothing, and returns the user error `VersionConflict` and the current order.
+	// If this field is omitted, the server does not check the version.
+	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
+}
+
 // Changes of a line item's custom fields. Each custom field of `OrderItem` is a field of this input.
 type ItemFieldsInput struct {
 	// The product's SKU.
@@ -293,6 +305,19 @@ type QuoteInput struct {
 	Items []*OrderLineInput `json:"items"`
 	// The values of custom fields.
 	CustomFields *CustomFields `json:"customFields,omitempty"`
+}
+
+// An order whose hold ends.
+type ReleaseOrderInput struct {
+	// The order's ID.
+	OrderID string `json:"orderId"`
+	// A note that the server adds to the order's timeline, such as the reason for the release. It has up
+	// to 1,000 bytes. Customers cannot read it.
+	Note *string `json:"note,omitempty"`
+	// The `version` that the order had when the client read it. If the version has changed since then,
+	// the mutation changes nothing, and returns the user error `VersionConflict` and the current order.
+	// If this field is omitted, the server does not check the version.
+	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }
 
 // A line item to remove from an order.

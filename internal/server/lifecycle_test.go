@@ -42,6 +42,9 @@ func moveInput(mutation, id string) mutationInput {
 	if mutation == "shipOrder" {
 		input["warehouseId"], input["withoutAddress"] = "north", true
 	}
+	if mutation == "holdOrder" {
+		input["reason"] = "Check the address"
+	}
 	return input
 }
 
@@ -372,6 +375,7 @@ func TestWhatCanChangeInWhichStatus(t *testing.T) {
 					}
 				} else {
 					refuseLateEdit("updateShippingAddress", move)
+					refuseLateEdit("holdOrder", moveInput("holdOrder", id))
 				}
 				if status != commerce.Pending {
 					refuseLateEdit("setOrderItem", mutationInput{"orderId": id, "sku": "mug", "quantity": 1})

@@ -72,6 +72,8 @@ func versions(s *fixture, t testing.TB) map[string]versionedMutation {
 		"shipOrder":             with(order("confirmOrder"), mutationInput{"warehouseId": "north", "withoutAddress": true}),
 		"deliverOrder":          order("confirmOrder", "shipOrder"),
 		"cancelOrder":           order("confirmOrder"),
+		"holdOrder":             with(order(), mutationInput{"reason": "Check the address"}),
+		"releaseOrder":          order("holdOrder"),
 		"setOrderItem":          with(order(), mutationInput{"sku": "mug", "quantity": 3}),
 		"removeOrderItem":       with(order(), mutationInput{"sku": "mug"}),
 		"updateShippingAddress": with(order(), address.input),

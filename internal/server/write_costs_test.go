@@ -136,6 +136,8 @@ func costs() []writeCost {
 		{mutation: "updateShippingAddress", variant: "3 lines", usual: true, input: preparedInput(3, mutationInput{"shippingAddress": address})},
 		{mutation: "addOrderNote", variant: "3 lines", usual: true, input: preparedInput(3, mutationInput{"note": "Gift"})},
 		{mutation: "addOrderNote", variant: "idempotency key", input: preparedInput(3, mutationInput{"note": "Gift", "idempotencyKey": "k"})},
+		{mutation: "holdOrder", variant: "3 lines", usual: true, input: preparedInput(3, mutationInput{"reason": "Check the address"})},
+		{mutation: "releaseOrder", variant: "3 lines", usual: true, input: preparedInput(3, nil, "holdOrder")},
 		{mutation: "createProduct", variant: "", usual: true, input: unpreparedInput(mutationInput{"sku": "bowl", "name": "Bowl", "category": "Kitchen", "unitPrice": mutationInput{"amount": "9"}})},
 		{mutation: "createProduct", variant: "idempotency key", input: unpreparedInput(mutationInput{"sku": "bowl", "name": "Bowl", "category": "Kitchen", "unitPrice": mutationInput{"amount": "9"}, "idempotencyKey": "k"})},
 		{mutation: "updateProduct", variant: "price", usual: true, input: unpreparedInput(mutationInput{"sku": "mug", "unitPrice": mutationInput{"amount": "8"}})},

@@ -672,6 +672,8 @@ var statusChanges = map[string][]string{
 var statusesAllowingEvent = map[string][]string{
 	"item_set": {"pending"}, "item_removed": {"pending"}, "shipping_address_changed": {"pending", "confirmed"},
 	"custom_fields_changed": {"pending", "confirmed", "shipped", "delivered", "cancelled"},
+	"held":                  {"pending", "confirmed"},
+	"released":              {"pending", "confirmed", "shipped", "delivered"},
 	"note_added":            {"pending", "confirmed", "shipped", "delivered", "cancelled"},
 }
 

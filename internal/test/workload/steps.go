@@ -160,6 +160,11 @@ func (s StepGenerator) Next(field, name string) Step {
 		keyed = true
 		in["note"] = s.oneOf("soon", "late")
 		maybe("visibility", func() any { return s.oneOf("STAFF", "CUSTOMER") })
+	case "holdOrder", "releaseOrder":
+		versioned = true
+		if field == "holdOrder" {
+			in["reason"] = s.oneOf("fraud", "address")
+		}
 	case "createProduct":
 		keyed = true
 		in["sku"], in["name"], in["category"], in["unitPrice"] = s.newID("p"), "New product", s.oneOf("Things", "Others"), s.price()
@@ -225,7 +230,7 @@ func (s StepGenerator) Next(field, name string) Step {
 var allowedStatuses = map[string][]string{
 	"confirmOrder": {"PENDING"}, "shipOrder": {"CONFIRMED"}, "deliverOrder": {"SHIPPED"}, "cancelOrder": {"PENDING", "CONFIRMED"},
 	"setOrderItem": {"PENDING"}, "removeOrderItem": {"PENDING"}, "updateShippingAddress": {"PENDING", "CONFIRMED"},
-	"addOrderNote": {"PENDING", "CONFIRMED", "SHIPPED", "DELIVERED", "CANCELLED"},
+	"holdOrder": {"PENDING", "CONFIRMED"}, "releaseOrder": {"PENDING", "CONFIRMED"}, "addOrderNote": {"PENDING", "CONFIRMED", "SHIPPED", "DELIVERED", "CANCELLED"},
 }
 
 // ClientState contains the records that the clients have received in responses. It is safe for
