@@ -391,7 +391,9 @@ func neverReturned() []string {
 	var missing []string
 	for mutation, types := range workload.DeclaredUserErrors {
 		for _, typ := range types {
-			if _, ok := returned.Load(mutation + " " + typ); !ok {
+			// Only a unique custom field causes this error of these mutations, which e2e/customfields tests.
+			unique := typ == "AlreadyExists" && (mutation == "placeOrder" || strings.HasPrefix(mutation, "update"))
+			if _, ok := returned.Load(mutation + " " + typ); !ok && !unique {
 				missing = append(missing, mutation+" "+typ)
 			}
 		}
