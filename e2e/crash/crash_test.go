@@ -105,7 +105,7 @@ func (l *clientLoad) run(t *testing.T, number int, w workload.Fixture) []answere
 // The server is killed again and again under load. Each idempotency key creates one order, and
 // always returns its first response.
 func TestServerKilledUnderLoad(t *testing.T) {
-	kills := longtest.Size(6, 100)
+	kills := longtest.Size(6, 40)
 	instance := dynamolocal.Shared(t)
 	binary := workload.BuildServer(t, "../..")
 	db, table := instance.Client(), "crash"

@@ -33,7 +33,7 @@ func (p placed) last() sentMutation {
 // same idempotency key until they get a response. At the end, each order exists once and is
 // complete.
 func TestKilledUnderLoad(t *testing.T) {
-	kills := longtest.Size(3, 500)
+	kills := longtest.Size(3, 150)
 	s := newServer(t)
 	initial := readOrders(t, s)
 

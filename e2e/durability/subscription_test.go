@@ -68,7 +68,7 @@ func (s *server) subscribe(ctx context.Context, t *testing.T, customer, after st
 // A subscription that continues after its last event delivers each change once, although the server
 // is killed again and again.
 func TestSubscriptionAcrossKills(t *testing.T) {
-	kills := longtest.Size(3, 100)
+	kills := longtest.Size(3, 40)
 	s := newServer(t)
 	source := rand.New(rand.NewPCG(7, 2))
 	const customer = "cust_005" // the customer has no orders in the sample data

@@ -30,7 +30,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(dynamolocal.Main(m)) }
 
-var changes = flag.Int("changes", longtest.Size(60, 1500), "number of changes while a server is repeatedly killed")
+var changes = flag.Int("changes", longtest.Size(60, 500), "number of changes while a server is repeatedly killed")
 
 // The size of the fixture.
 const (

@@ -22,7 +22,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/test/workload"
 )
 
-var rounds = flag.Int("rounds", longtest.Size(1, 50), "number of times that a server is stopped and started again")
+var rounds = flag.Int("rounds", longtest.Size(1, 15), "number of times that a server is stopped and started again")
 
 // The load during a rolling update. Each client sends one request per tick.
 const (
