@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	mathrand "math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -121,14 +122,18 @@ func startOnFreePort(ctx context.Context, java, lib string) (*Instance, error) {
 }
 
 // freePort returns a TCP port that no program uses.
-func freePort(ctx context.Context) (int, error) {
-	// The JVM listens on all network interfaces, so the port must be free on all of them.
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", ":0")
-	if err != nil {
-		return 0, err
+func freePort(ctx context.Context) (port int, err error) {
+	for range 100 {
+		// Systems take the ports of outgoing connections from 32768 upwards. So no connection takes this
+		// port before the JVM does.
+		port = 15_000 + mathrand.IntN(15_000)
+		// The JVM listens on all network interfaces, so the port must be free on all of them.
+		var l net.Listener
+		if l, err = new(net.ListenConfig).Listen(ctx, "tcp", ":"+strconv.Itoa(port)); err == nil {
+			return port, l.Close()
+		}
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
+	return 0, err
 }
 
 // waitUntilUp sends ListTables requests until the instance responds. If the JVM ends, ctx ends or
