@@ -150,7 +150,10 @@ func (f *CustomField) parseElement(value any) (any, error) {
 		return string(date), err
 	case CustomDateTime:
 		t, err := ParseDateTime(text)
-		return t.Format(customTimeLayout), err
+		if text = t.Format(customTimeLayout); err == nil && len(text) != len(customTimeLayout) {
+			err = NewInvalidError("is in a year that has not four digits in UTC")
+		}
+		return text, err
 	}
 	if !slices.Contains(f.EnumValues, text) {
 		return nil, NewInvalidError("is %q: use %s", excerpt(text), strings.Join(f.EnumValues, ", "))

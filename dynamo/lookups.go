@@ -23,7 +23,7 @@ type LookupResult[V any] struct {
 // Errors: model.DerivationUnavailable, table.ErrUnavailable, table.ErrNoTable and
 // table.ErrAccessDenied.
 func ReadRecords[K comparable, V any](ctx context.Context, s *Store, p *model.LookupPattern[K, V], ids []K) ([]LookupResult[V], error) {
-	if err := s.checkClaimReadable(&p.AccessPattern); err != nil {
+	if err := s.checkClaimReadable(ctx, &p.AccessPattern); err != nil {
 		return nil, err
 	}
 	results := make([]LookupResult[V], len(ids))
@@ -64,7 +64,7 @@ func ReadRecords[K comparable, V any](ctx context.Context, s *Store, p *model.Lo
 // model.ErrCorrupt and the errors of ReadRecords.
 func ReadRecord[K comparable, V any](ctx context.Context, s *Store, p *model.LookupPattern[K, V], id K) (V, error) {
 	var missing V
-	if err := s.checkClaimReadable(&p.AccessPattern); err != nil {
+	if err := s.checkClaimReadable(ctx, &p.AccessPattern); err != nil {
 		return missing, err
 	}
 	b := s.table.KeyBuilder()
@@ -119,9 +119,12 @@ func (s *Store) SumStockBuckets(ctx context.Context, products []StockBucketsOf) 
 }
 
 // checkClaimReadable returns a model.DerivationUnavailable if p reads claims that are not readable.
-func (s *Store) checkClaimReadable(p *model.AccessPattern) error {
-	if p.Claim == "" {
+func (s *Store) checkClaimReadable(ctx context.Context, p *model.AccessPattern) error {
+	if p.Claim == "" || p.Claim == model.EntityEmailClaim.Name { // every table has the claims of email addresses
 		return nil
+	}
+	if err := s.table.CheckLayout(ctx); err != nil {
+		return err
 	}
 	return s.table.Layout.Derivations().CheckReadable(p.Claim)
 }

@@ -50,12 +50,12 @@ func (c *change) moveClaims(oldRecords, newRecords []model.Record) {
 	}
 }
 
-// restoreClaims writes the claims of the values that a change keeps, because they can be missing if other
-// software wrote the record.
-func (c *change) restoreClaims(before, after any) {
+// restoreClaims writes the claims of an entity if a change keeps the claimed values, because the claims can
+// be missing if other software wrote the record.
+func (c *change) restoreClaims(of *model.Entity, before, after any) {
 	kept := model.EncodeWithEdges(c.oldKeyBuilder(), before)
 	for claim, k := range claimsIn(model.EncodeWithEdges(&c.KeyBuilder, after)) {
-		if findByKey(kept, k) != nil {
+		if findByKey(kept, k) != nil && model.EntityOf(k) == of {
 			c.writeClaim(claim)
 		}
 	}

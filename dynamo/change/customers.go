@@ -94,7 +94,7 @@ func (m Mutations) UpdateCustomer(ctx context.Context, caller Caller, cmd commer
 			return before, nil
 		}
 		if cmd.Email != nil {
-			c.restoreClaims(before, &after)
+			c.restoreClaims(&model.EntityEmailClaim, before, &after)
 		}
 		return &after, nil
 	})

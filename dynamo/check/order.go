@@ -464,7 +464,7 @@ func (v *orderVerifier) headerRecords(t *table.Table, o commerce.Order) []header
 		{&model.EntityCustomerOrder, v.copyKey(t, o.CustomerID), v.copies[o.CustomerID]},
 	}
 	for _, e := range model.EntityOrder.Edges() {
-		if t.Layout.Derivations().Of(e.Name).State == model.Readable {
+		if t.Layout.Derivations().Writes(e.Name) {
 			records = append(records, headerRecord{e, v.edges.edgeKey(e), v.edges.edge(e)})
 		}
 	}

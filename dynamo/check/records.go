@@ -143,7 +143,12 @@ func (v *recordsVerifier) verify(c *check) *diagnosis {
 	}
 	diag.trustedKey, diag.trusted = v.main.primaryKey, v.main.record()
 	if v.main.record() == nil && v.referenced {
-		standIn := model.EncodeWithEdges(c.table.KeyBuilder(), &commerce.Warehouse{ID: warehouseOf(v.partition), Name: string(warehouseOf(v.partition)), Version: 1})
+		id := warehouseOf(v.partition)
+		warehouse := &commerce.Warehouse{ID: id, Name: string(id), Version: 1}
+		if copied, _ := decodeFirst(diag, &v.main, model.DecodeWarehouse); copied != nil {
+			warehouse = copied
+		}
+		standIn := model.EncodeWithEdges(c.table.KeyBuilder(), warehouse)
 		diag.addStandIn(kindWarehouseMissing, standIn[0], "inventory levels or employees refer to the warehouse")
 		v.main.verifyEdges(diag, standIn)
 		return diag

@@ -283,7 +283,7 @@ func (c *check) noteScanned(v verifier) {
 	case *recordsVerifier:
 		if v.main.entity == &model.EntityWarehouse {
 			c.summary.Warehouses++
-			c.seenWarehouses[warehouseOf(v.partition)] = true
+			c.seenWarehouses[warehouseOf(v.partition)] = v.main.record() != nil
 		}
 		c.addStoredNumbers(v)
 	case *productVerifier:

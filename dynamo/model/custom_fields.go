@@ -64,7 +64,14 @@ func IsReservedAttribute(recordType, name string) bool {
 		}
 	}
 	return IsRevision(name) || recordType == "OrderItem" && slices.ContainsFunc(EmbeddedItemAttributes(), named) ||
-		slices.Contains([]string{AttrPK, AttrSK, AttrIndexPK, AttrIndexSK, "entity", AttrElectroDBEntity, AttrElectroDBVersion}, name)
+		slices.Contains(reservedAttributes, name)
+}
+
+// reservedAttributes are the names that no custom field can have. Some of them have a meaning in all
+// records, and others are placeholders in keys.
+var reservedAttributes = []string{
+	AttrPK, AttrSK, AttrIndexPK, AttrIndexSK, "entity", AttrElectroDBEntity, AttrElectroDBVersion,
+	"items", "itemCount", "currency", "createdAt", "updatedAt", AttrVersion, foldedNamePlaceholder, emailKeyPlaceholder,
 }
 
 // typeOfCustomField returns the DynamoDB type of a field's attribute and, for a text or a list, its

@@ -37,8 +37,9 @@ type customType struct {
 	list func(number int, what string, e Entity) (any, *AccessPattern)
 	// writtenWith is an entity. Each mutation that writes its records also writes the edges of all lists.
 	writtenWith *Entity
-	// setIn are the write patterns of the mutations that set custom fields.
-	setIn []*WritePattern
+	// setIn are the write patterns of the mutations that set custom fields. countedIn are write patterns of
+	// mutations that change a number which edges contain.
+	setIn, countedIn []*WritePattern
 }
 
 func customList[V any](direction string, decode func(*Codec, Reader) (V, error)) func(int, string, Entity) (any, *AccessPattern) {
@@ -53,15 +54,15 @@ func customList[V any](direction string, decode func(*Codec, Reader) (V, error))
 func customTypes() map[string]customType {
 	return map[string]customType{
 		"Customer": {&EntityCustomer, &CustomerByID.AccessPattern, "{foldedName}#{customerId}", customList(Ascending, (*Codec).DecodeCustomer), &EntityCustomerName,
-			[]*WritePattern{&WriteCreateCustomer, &WriteUpdateCustomer}},
+			[]*WritePattern{&WriteCreateCustomer, &WriteUpdateCustomer}, nil},
 		"Employee": {&EntityEmployee, &EmployeeByID.AccessPattern, "{foldedName}#{employeeId}", customList(Ascending, withoutCodec(DecodeEmployee)), &EntityEmployeeName,
-			[]*WritePattern{&WriteHireEmployee, &WriteUpdateEmployee}},
+			[]*WritePattern{&WriteHireEmployee, &WriteUpdateEmployee}, nil},
 		"Order": {&EntityOrder, &OrderByID.AccessPattern, "ORDER#{orderId}", customList(Descending, (*Codec).DecodeOrder), &EntityOrder,
-			[]*WritePattern{&WritePlaceOrder, &WriteSetCustomFields}},
+			[]*WritePattern{&WritePlaceOrder, &WriteSetCustomFields}, nil},
 		"Product": {&EntityProduct, &ProductBySKU.AccessPattern, "{foldedName}#{sku}", customList(Ascending, (*Codec).DecodeProduct), &EntityProductName,
-			[]*WritePattern{&WriteCreateProduct, &WriteUpdateProduct}},
+			[]*WritePattern{&WriteCreateProduct, &WriteUpdateProduct}, nil},
 		"Warehouse": {&EntityWarehouse, &WarehouseByID.AccessPattern, "{foldedName}#{warehouseId}", customList(Ascending, withoutCodec(DecodeWarehouse)), nil,
-			[]*WritePattern{&WriteCreateWarehouse, &WriteUpdateWarehouse}},
+			[]*WritePattern{&WriteCreateWarehouse, &WriteUpdateWarehouse}, []*WritePattern{&WriteSetInventoryLevel, &WriteAdjustInventory}},
 	}
 }
 
@@ -138,18 +139,19 @@ func omittedByEdges(e *Entity) []string {
 		return EntityCustomerName.Omitted
 	case &EntityProduct:
 		return stockAttributes
-	case &EntityWarehouse:
-		return []string{AttrProductCount}
 	}
 	return nil
 }
+
+// uniquePrefix is the beginning of the partition keys of the claims of custom fields.
+const uniquePrefix = "UNIQUE#"
 
 // customClaim returns the claim of a unique custom field.
 func customClaim(of customType, f *commerce.CustomField) *Entity {
 	name := of.entity.Name + "Claim." + f.Name
 	return &Entity{
 		Name: name, Description: fmt.Sprintf("claim of the %s of one %s", f.Name, of.entity.Description), Kind: Claim, Of: of.entity, Added: true, keyField: f,
-		PK: KeyTemplate("UNIQUE#" + name + "#{" + f.Name + "}"), SK: metadataSK,
+		PK: KeyTemplate(uniquePrefix + name + "#{" + f.Name + "}"), SK: metadataSK,
 	}
 }
 
@@ -159,11 +161,12 @@ func withCustomFields(patterns []WritePattern) []WritePattern {
 		of := customTypes()[q.RecordType]
 		for i := range patterns {
 			p := &patterns[i]
-			set := slices.ContainsFunc(of.setIn, func(in *WritePattern) bool { return in.ID == p.ID })
+			isIn := func(in *WritePattern) bool { return in.ID == p.ID }
+			set := slices.ContainsFunc(of.setIn, isIn)
 			switch {
 			case q.Entity.Kind == Claim && set: // it writes a claim of the new value, and deletes the previous claim
 				p.OptionalWrites = append(slices.Clip(p.OptionalWrites), *q.Entity, *q.Entity)
-			case q.Entity.Kind == Copy && (set || of.writtenWith != nil && slices.ContainsFunc(p.Writes, func(e Entity) bool { return e.Name == of.writtenWith.Name })):
+			case q.Entity.Kind == Copy && (set || slices.ContainsFunc(of.countedIn, isIn) || of.writtenWith != nil && slices.ContainsFunc(p.Writes, func(e Entity) bool { return e.Name == of.writtenWith.Name })):
 				p.OptionalWrites = append(slices.Clip(p.OptionalWrites), *q.Entity)
 			}
 		}
@@ -183,14 +186,42 @@ func AccessPatterns() []AccessPattern {
 // WritePatterns returns every write pattern, by number.
 func WritePatterns() []WritePattern { return withCustomFields(builtInWritePatterns()) }
 
-// customKeyValue returns the value of a custom field in the keys of a record with the given attributes. If
-// the record has no valid value, it returns "", and is neither in the list nor has a claim.
+// customKeyValue returns the value of a custom field in the keys of a record with the given attributes. A
+// stored value that does not match the declaration is used as it is, because servers with another
+// declaration may have written it, and the edge or claim must follow it. If there is no value that keys can
+// contain, the result is "".
 func customKeyValue(f *commerce.CustomField, attributes Record) string {
-	value, err := f.Value(commerce.StoredCustomValues(storedRecord(attributes), commerce.RecordPosition{}))
+	values := commerce.StoredCustomValues(storedRecord(attributes), commerce.RecordPosition{})
+	value, err := f.Value(values)
 	if err != nil {
-		return ""
+		value = values.Get(f.Name)
 	}
-	return f.KeyText(value)
+	if key := f.KeyText(value); len(key) <= maxCustomKey {
+		return key
+	}
+	return ""
+}
+
+// maxCustomKey is the maximum length of a value in a key. It allows each value that Ordergraph writes, and
+// less than DynamoDB's limit of 2,048 bytes for a partition key.
+const maxCustomKey = 1024
+
+// IsUndeclaredQueryRecord reports whether the primary key k belongs to an edge or claim of a custom field
+// that no schema extension declares.
+func IsUndeclaredQueryRecord(k Keys) bool {
+	if EntityOf(k) != nil {
+		return false
+	}
+	if rest, ok := strings.CutPrefix(k.PK, uniquePrefix); ok {
+		name, _, _ := strings.Cut(rest, "#")
+		return k.SK == string(metadataSK) && customDerivation(name) != nil
+	}
+	for _, of := range customTypes() {
+		if of.entity.PK.Matches(k.PK) && strings.HasPrefix(k.SK, CustomEdgePrefix) {
+			return true
+		}
+	}
+	return false
 }
 
 // ClaimedValue returns the value in the primary key of a claim for messages.

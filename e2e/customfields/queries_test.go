@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
@@ -36,8 +37,8 @@ func TestQueriesByCustomFields(t *testing.T) {
 		s.run(`mutation { updateWarehouse(input: {id: "wh_pdx", dock: "D4"}) { userErrors { message } } }`, nil)
 		s.run(`mutation { updateEmployee(input: {id: "rep_001", desk: "12"}) { userErrors { message } } }`, nil)
 		s.run(`mutation { updateCustomer(input: {id: "cust_001", marketingConsent: true}) { userErrors { message } } }`, nil)
-		s.expect(`{ productsByBrand(brand: "Acme") { nodes { sku available } } productsByWeight(weightGrams: 5) { nodes { sku } } productByCode(code: 7) { sku } warehousesByDock(dock: "D4") { nodes { id } } employeeByDesk(desk: "12") { id } customersByConsent(marketingConsent: true) { nodes { id orderCount } } nothing: productsByBrand(brand: "") { nodes { sku } } }`,
-			`{"customersByConsent":{"nodes":[{"id":"cust_001","orderCount":5}]},"employeeByDesk":{"id":"rep_001"},"nothing":{"nodes":[]},"productByCode":{"sku":"prod_100"},"productsByBrand":{"nodes":[{"available":287,"sku":"prod_101"},{"available":474,"sku":"prod_100"}]},"productsByWeight":{"nodes":[{"sku":"prod_100"}]},"warehousesByDock":{"nodes":[{"id":"wh_pdx"}]}}`)
+		s.expect(`{ productsByBrand(brand: "Acme") { nodes { sku available } } productsByWeight(weightGrams: 5) { nodes { sku } } productByCode(code: 7) { sku } warehousesByDock(dock: "D4") { nodes { id productCount } } employeeByDesk(desk: "12") { id } customersByConsent(marketingConsent: true) { nodes { id orderCount } } nothing: productsByBrand(brand: "") { nodes { sku } } }`,
+			`{"customersByConsent":{"nodes":[{"id":"cust_001","orderCount":5}]},"employeeByDesk":{"id":"rep_001"},"nothing":{"nodes":[]},"productByCode":{"sku":"prod_100"},"productsByBrand":{"nodes":[{"available":287,"sku":"prod_101"},{"available":474,"sku":"prod_100"}]},"productsByWeight":{"nodes":[{"sku":"prod_100"}]},"warehousesByDock":{"nodes":[{"id":"wh_pdx","productCount":2}]}}`)
 		s.run(`mutation { updateProduct(input: {sku: "prod_100", brand: null, code: null}) { userErrors { message } } }`, nil)
 		s.expect(`{ productsByBrand(brand: "Acme") { nodes { sku } } productByCode(code: "7") { sku } }`, `{"productByCode":null,"productsByBrand":{"nodes":[{"sku":"prod_101"}]}}`)
 		s.CheckClean()
@@ -80,5 +81,28 @@ func TestPagesOfCustomLists(t *testing.T) {
 		if data, problems := s.try(`query ($c: Channel!, $n: Int) { ordersByChannel(channel: $c, last: $n) { nodes { id } } }`, map[string]any{"c": "STORE", "n": 1}); len(problems) > 0 || fmt.Sprint(data) != fmt.Sprintf("map[ordersByChannel:map[nodes:[map[id:%s]]]]", placed[4]) {
 			t.Errorf("the last order is %v, %q", data, problems)
 		}
+	})
+}
+
+// A server whose file has other values of an enum, or shorter texts, also updates the records of lists and
+// look-ups, because servers with both files run side by side while the file changes.
+func TestServersWithAnotherFile(t *testing.T) {
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newShop(t, db)
+		id := s.place(`channel: STORE, erpNumber: "long",`, "")
+		other, err := graph.ParseExtension("shop.graphqls", strings.NewReplacer("APP STORE }", "APP }", "erpNumber: String @field(", "erpNumber: String @field(maxLength: 3, ").Replace(file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		restore := other.Declare()
+		s.executor = newExecutor(t, s.Store, other)
+		s.run(fmt.Sprintf(`mutation { confirmOrder(input: {orderId: %q}) { userErrors { message } } }`, id), nil)
+		s.run(fmt.Sprintf(`mutation { setCustomFields(input: {orderId: %q, erpNumber: "new"}) { userErrors { message } } }`, id), nil)
+		restore()
+		s.executor = newExecutor(t, s.Store, declared)
+		s.expect(`{ ordersByChannel(channel: STORE) { nodes { id status version } } old: orderByErpNumber(erpNumber: "long") { id } new: orderByErpNumber(erpNumber: "new") { id } }`,
+			fmt.Sprintf(`{"new":{"id":%q},"old":null,"ordersByChannel":{"nodes":[{"id":%[1]q,"status":"CONFIRMED","version":3}]}}`, id))
+		s.CheckClean()
+		storetest.AssertConsistent(t, db, s.Name, 1)
 	})
 }
