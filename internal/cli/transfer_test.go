@@ -232,7 +232,7 @@ func TestInterruptedExportAndImport(t *testing.T) {
 	run(t, "export -overwrite -segments 2 "+file, variables...).checkSucceeded(t, fmt.Sprint(n+1, " records"), "including the records of the interrupted export")
 
 	// A command without a progress file does not suggest continuing.
-	for _, c := range []struct{ line, at string }{{"export -", ".Scan"}, {"import -dry-run " + file, ".GetItem"}, {"import " + file, ".Query"}} {
+	for _, c := range []struct{ line, at string }{{"export -segments 1 -", ".Scan"}, {"import -dry-run " + file, ".GetItem"}, {"import " + file, ".Query"}} {
 		if result := interrupted(c.line, c.at, 1); result.status != 1 || !strings.HasSuffix(result.stderr.String(), "interrupted after 0 records\n") && !strings.HasSuffix(result.stderr.String(), " lines\n") {
 			t.Errorf("%s: exit %d, %s", c.line, result.status, result.stderr.String())
 		}
