@@ -27,6 +27,7 @@ import (
 	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/internal/sampledata"
 	"github.com/ordergraph/ordergraph/internal/test/dynamolocal"
+	"github.com/ordergraph/ordergraph/internal/test/longtest"
 	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
@@ -62,6 +63,7 @@ extend type Employee { desk: String @field @unique(query: "employeeByDesk") }
 var declared extension.Extension
 
 func TestMain(m *testing.M) {
+	longtest.SetRapidChecks(20, 40)
 	var err error
 	if declared, err = graph.ParseExtension("shop.graphqls", file); err != nil {
 		panic(err)
