@@ -126,14 +126,9 @@ func resolveCustomLookup[ID ~string, T any](x *execution, f *operation.Field, q 
 	if !valid {
 		return nil, true
 	}
-	id, err := nullIfNotFound(pointerTo(loaders.RecordLoader(x.loaders, q.Claim).Load(x.resolverCtx, key)))
-	if err == nil && id != nil {
-		v, err = record(x.resolverCtx, byID, ID(*id))
-	}
+	v, err := recordByReference(x.resolverCtx, q.Claim, byID, key)
 	return v, x.recordError(f, err)
 }
-
-func pointerTo[T any](v T, err error) (*T, error) { return &v, err }
 
 // planCustomQuery plans the reads of a query by a custom field.
 func (p plan) planCustomQuery(ctx context.Context, f *operation.Field) {

@@ -90,12 +90,12 @@ func reference[ID ~string, T any](ctx context.Context, p *model.LookupPattern[ID
 
 // recordByReference returns the record whose ID another record contains, such as the record that
 // reserves an email address. If one of them does not exist, recordByReference returns nil.
-func recordByReference[K comparable, ID ~string, T any](ctx context.Context, by *model.LookupPattern[K, ID], p *model.LookupPattern[ID, *T], key K) (*T, error) {
+func recordByReference[K comparable, Reference, ID ~string, T any](ctx context.Context, by *model.LookupPattern[K, Reference], p *model.LookupPattern[ID, *T], key K) (*T, error) {
 	id, err := loaders.RecordLoader(loadersOf(ctx), by).Load(ctx, key)
 	if err != nil {
 		return nullIfNotFound[T](nil, err)
 	}
-	return record(ctx, p, id)
+	return record(ctx, p, ID(id))
 }
 
 func (r *Resolver) orderItemBySKU(ctx context.Context, order *commerce.Order, productID string) (*commerce.LineItem, error) {

@@ -169,7 +169,7 @@ func (e Extension) describeQueries(b *strings.Builder) {
 		arguments, result, reads := "", q.RecordType, fmt.Sprintf("@reads(pattern: %q)", id)
 		var text, cost string
 		if q.Claim != nil {
-			text = fmt.Sprintf("The %s with this value of %#q, or null if there is none.", kind, f.Name)
+			text = fmt.Sprintf("The %s with this value of %#q, or null if no %[1]s has it.", kind, f.Name)
 			cost = fmt.Sprintf("two DynamoDB GetItems, one after the other (access patterns %s and %s)", id, q.ByID.ID)
 			reads += fmt.Sprintf(" @reads(pattern: %q)", q.ByID.ID)
 		} else {

@@ -408,7 +408,7 @@ func customField(e *model.Entity, name string) *commerce.CustomField {
 	return nil
 }
 
-// customValue returns the value of a custom field in keys, or "" if there is none.
+// customValue returns the value of a custom field in keys. If the record has no value, it returns "".
 func customValue(f *commerce.CustomField, r Record) string {
 	value := f.Default
 	switch v := r[f.Name].(type) {
