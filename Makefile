@@ -72,9 +72,9 @@ test-live: build
 	ORDERGRAPH=$(CURDIR)/ordergraph npm --prefix e2e/live test
 
 # Needs a server at BASE_URL.
-test-schema:
+test-schema: build
 	npm --prefix e2e/schema ci --ignore-scripts
-	BASE_URL=$(BASE_URL) npm --prefix e2e/schema test
+	ORDERGRAPH=$(CURDIR)/ordergraph BASE_URL=$(BASE_URL) npm --prefix e2e/schema test
 
 # Needs a server at BASE_URL, and places orders there.
 test-federation:

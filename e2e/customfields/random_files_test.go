@@ -1,7 +1,10 @@
 package customfields_test
 
 import (
+	"flag"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -17,10 +20,13 @@ import (
 	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
-// randomField is a custom field of a random file.
+// filesDirectory makes TestRandomFiles only write its files. e2e/schema starts servers with them.
+var filesDirectory = flag.String("files", "", "directory to which TestRandomFiles writes random valid files, instead of testing them")
+
+// randomField is a custom field of a random file. Without a query, query is "".
 type randomField struct {
-	typ, name, valueType, query string
-	unique                      bool
+	typ, name, valueType, query, description, seenBy string
+	unique, list, required                           bool
 	// values are possible values in the GraphQL language, and attributes their texts in a record. defaultValue
 	// is the index of the default value, or -1.
 	values, attributes []string
@@ -29,7 +35,9 @@ type randomField struct {
 
 func drawField(t *rapid.T, typ string, n int) randomField {
 	f := randomField{typ: typ, name: fmt.Sprintf("f%d", n), query: fmt.Sprintf("find%s%d", typ, n), defaultValue: -1}
-	f.valueType = rapid.SampledFrom([]string{"String", "ID", "Int", "Boolean", "Decimal", "Date", "DateTime", "Mood"}).Draw(t, "type")
+	f.valueType = rapid.SampledFrom([]string{"String", "ID", "Int", "Boolean", "Decimal", "Date", "DateTime", "Mood", "Money"}).Draw(t, "type")
+	f.description = rapid.SampledFrom([]string{"", `"A \"quoted\" text."`, "\"\"\"\nTwo `lines`\nwith \\\"\"\".\n\"\"\""}).Draw(t, "description")
+	f.seenBy = rapid.SampledFrom([]string{"", "seenBy: STAFF", "seenBy: [SERVICE, CUSTOMER]"}).Draw(t, "roles")
 	switch f.valueType {
 	case "Int":
 		f.values, f.attributes = []string{"-3", "0", "12"}, []string{"-3", "0", "12"}
@@ -43,24 +51,59 @@ func drawField(t *rapid.T, typ string, n int) randomField {
 		f.values, f.attributes = []string{`"2026-02-28T10:00:00Z"`}, []string{"2026-02-28T10:00:00.000Z"}
 	case "Mood":
 		f.values, f.attributes = []string{"GOOD", "BAD"}, []string{"GOOD", "BAD"}
+	case "Money":
+		f.values = []string{`{amount: "1.5", currencyCode: "USD"}`}
 	default:
 		f.values, f.attributes = []string{`"a#b"`, `"50%"`, `"x"`, `"X"`}, []string{"a#b", "50%", "x", "X"}
 	}
-	if f.unique = rapid.Bool().Draw(t, "unique"); !f.unique && rapid.Bool().Draw(t, "default") {
+	if f.list = rapid.IntRange(0, 3).Draw(t, "list") == 0; f.list {
+		f.values = []string{"[]", "[" + f.values[0] + "]", "[" + strings.Join(f.values, ", ") + "]"}
+	}
+	switch {
+	case f.list || f.valueType == "Money" || typ == "OrderItem":
+		f.query = ""
+	case rapid.Bool().Draw(t, "unique"):
+		f.unique = true
+		return f
+	}
+	if rapid.Bool().Draw(t, "default") {
 		f.defaultValue = rapid.IntRange(0, len(f.values)-1).Draw(t, "value")
+		f.required = rapid.Bool().Draw(t, "required")
 	}
 	return f
 }
 
 func (f randomField) declaration() string {
-	field, query := "@field(setBy: [CUSTOMER])", fmt.Sprintf("@list(query: %q)", f.query)
-	if f.unique {
-		query = fmt.Sprintf("@unique(query: %q)", f.query)
+	valueType, field, query := f.valueType, "@field(setBy: [CUSTOMER] "+f.seenBy+")", ""
+	if f.list {
+		valueType = "[" + valueType + "!]"
+	}
+	if f.required {
+		valueType += "!"
 	}
 	if f.defaultValue >= 0 {
-		field = fmt.Sprintf("@field(default: %s)", f.values[f.defaultValue])
+		field = fmt.Sprintf("@field(default: %s %s)", f.values[f.defaultValue], f.seenBy)
 	}
-	return fmt.Sprintf("extend type %s { %s: %s %s %s }\n", f.typ, f.name, f.valueType, field, query)
+	if f.unique {
+		query = fmt.Sprintf("@unique(query: %q)", f.query)
+	} else if f.query != "" {
+		query = fmt.Sprintf("@list(query: %q)", f.query)
+	}
+	return fmt.Sprintf("extend type %s { %s %s: %s %s %s }\n", f.typ, f.description, f.name, valueType, field, query)
+}
+
+// drawFile returns a valid file and its fields.
+func drawFile(t *rapid.T) (text string, fields []randomField) {
+	for i, typ := range extension.Types() {
+		for n := range rapid.IntRange(0, 3).Draw(t, typ) {
+			f := drawField(t, typ, 10*i+n)
+			fields, text = append(fields, f), text+f.declaration()
+		}
+	}
+	if slices.ContainsFunc(fields, func(f randomField) bool { return f.valueType == "Mood" }) {
+		text = "enum Mood { GOOD BAD }\n" + text
+	}
+	return text, fields
 }
 
 // records maps the types to how the tests change and find their records.
@@ -75,23 +118,18 @@ var records = map[string]struct{ key, prefix, nodes, update string }{
 // With random files, each query by a custom field returns the records that a scan finds, in the right
 // order, after random mutations. A broken file is refused with a line.
 func TestRandomFiles(t *testing.T) {
+	written := 0
 	rapid.Check(t, func(rt *rapid.T) {
-		text := "enum Mood { GOOD BAD }\n"
-		var fields []randomField
-		for i, typ := range slices.Sorted(func(yield func(string) bool) {
-			for typ := range records {
-				if !yield(typ) {
-					return
-				}
+		text, fields := drawFile(rt)
+		if *filesDirectory != "" {
+			written++
+			if err := os.WriteFile(filepath.Join(*filesDirectory, fmt.Sprintf("%d.graphqls", written)), []byte(text), 0o600); err != nil {
+				rt.Fatal(err)
 			}
-		}) {
-			for n := range rapid.IntRange(0, 2).Draw(rt, typ) {
-				fields = append(fields, drawField(rt, typ, 10*i+n))
-				text += fields[len(fields)-1].declaration()
-			}
+			return
 		}
-		at := rapid.IntRange(0, len(text)-1).Draw(rt, "broken")
-		if e, err := graph.ParseExtension("shop.graphqls", text[:at]+text[at+1:]); err != nil && !strings.HasPrefix(err.Error(), "shop.graphqls:") {
+		at := rapid.IntRange(0, len(text)).Draw(rt, "broken")
+		if e, err := graph.ParseExtension("shop.graphqls", text[:at]+text[min(at+1, len(text)):]); err != nil && !strings.HasPrefix(err.Error(), "shop.graphqls:") {
 			rt.Errorf("a broken file has the error %v", err)
 		} else if err == nil {
 			newExecutor(t, nil, e) // the file is still valid, so the server starts
@@ -118,13 +156,18 @@ func checkRandomFile(t *testing.T, rt *rapid.T, e extension.Extension, fields []
 			}
 		}
 	}
+	fields = slices.DeleteFunc(fields, func(f randomField) bool { return f.typ == "OrderItem" })
 	for range rapid.IntRange(0, 40).Draw(rt, "mutations") {
 		if len(fields) == 0 {
 			break
 		}
 		f := rapid.SampledFrom(fields).Draw(rt, "field")
 		slices.Sort(ids[f.typ])
-		value := rapid.SampledFrom(append([]string{"null"}, f.values...)).Draw(rt, "set")
+		values := slices.Clone(f.values)
+		if !f.required {
+			values = append(values, "null")
+		}
+		value := rapid.SampledFrom(values).Draw(rt, "set")
 		document := fmt.Sprintf("mutation { "+records[f.typ].update+" { userErrors { message } } }", rapid.SampledFrom(ids[f.typ]).Draw(rt, "id"), f.name, value)
 		if _, problems := s.try(document, nil); len(problems) > 0 && !(f.unique && len(problems) == 1 && strings.HasPrefix(problems[0], "Another ")) {
 			rt.Fatalf("%s: %v", document, problems)
@@ -132,6 +175,9 @@ func checkRandomFile(t *testing.T, rt *rapid.T, e extension.Extension, fields []
 	}
 	stored = raw.All()
 	for _, f := range fields {
+		if f.query == "" {
+			continue
+		}
 		r := records[f.typ]
 		for i, value := range f.values {
 			var want []string

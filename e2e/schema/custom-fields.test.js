@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { after, before, test } from 'node:test'
 
 import { composeServices as composeApollo } from '@apollo/composition'
@@ -11,6 +9,7 @@ import { composeServices as composeGuild } from '@theguild/federation-compositio
 import { buildClientSchema, getIntrospectionQuery, parse } from 'graphql'
 
 import { loyalty, root } from './schema.js'
+import { start } from './server.js'
 
 /** The page describes the file and how to use it, so the test does what it says. */
 const page = readFileSync(`${root}/docs/custom-fields.md`, 'utf8')
@@ -18,30 +17,15 @@ const block = (language) => page.match(new RegExp('```' + language + '\n([^`]*)`
 const request = page.match(/-d '({.*})'/)[1]
 
 let server
-let endpoint
+const send = (body) => server.send(body)
 
 before(async () => {
-  assert.ok(process.env.ORDERGRAPH, 'set ORDERGRAPH to the path of the built server')
   const file = join(mkdtempSync(join(tmpdir(), 'ordergraph-')), 'shop.graphqls')
   writeFileSync(file, block('graphql'))
-  server = spawn(process.env.ORDERGRAPH, ['-addr', '127.0.0.1:0', '-schema', file], { env: { ORDERGRAPH_STORE: 'embedded' }, stdio: ['ignore', 'pipe', 'inherit'] })
-  for await (const line of createInterface({ input: server.stdout })) {
-    endpoint = line.match(/^ *GraphQL +(\S+)$/)?.[1]
-    if (endpoint) {
-      break
-    }
-  }
-  assert.ok(endpoint, 'the server starts')
+  server = await start(file)
 })
 
-after(() => server?.kill())
-
-async function send(body) {
-  const response = await fetch(endpoint, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
-  const { data, errors } = await response.json()
-  assert.equal(errors, undefined, JSON.stringify(errors))
-  return data
-}
+after(() => server?.stop())
 
 test('the request of the page sets custom fields', async () => {
   const { placeOrder } = await send(request)

@@ -1,6 +1,6 @@
 import graphql from '@graphql-eslint/eslint-plugin'
 
-import { root, schemaFiles } from './schema.js'
+import { schemaFiles } from './schema.js'
 
 const rule = (name, options) => [`@graphql-eslint/${name}`, options ? ['error', options] : 'error']
 
@@ -9,11 +9,11 @@ const foreign = '^(federation__FieldSet|link__Import)$'
 
 export default [
   {
-    files: schemaFiles,
+    files: schemaFiles.map((name) => name.slice(1)),
     plugins: { '@graphql-eslint': graphql },
     languageOptions: {
       parser: graphql.parser,
-      parserOptions: { graphQLConfig: { schema: schemaFiles.map((name) => `${root}/${name}`) } },
+      parserOptions: { graphQLConfig: { schema: schemaFiles } },
     },
     rules: Object.fromEntries([
       rule('relay-connection-types'),

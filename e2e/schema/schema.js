@@ -6,11 +6,11 @@ import { buildSchema } from 'graphql'
 /** The repository's root. */
 export const root = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '')
 
-/** The schema as `_service` tells it. */
-export const published = readFileSync(`${root}/deploy/subgraph.graphqls`, 'utf8')
-
 /** The files that contain the whole schema. `_service` omits the definitions of federation. */
-export const schemaFiles = ['deploy/subgraph.graphqls', 'schema/federation.graphqls']
+export const schemaFiles = [process.env.SUBGRAPH ?? `${root}/deploy/subgraph.graphqls`, `${root}/schema/federation.graphqls`]
+
+/** The schema as `_service` tells it. */
+export const published = readFileSync(schemaFiles[0], 'utf8')
 
 /** The schema of the last release, in the same form. */
 export const released = readFileSync(new URL('released.graphqls', import.meta.url), 'utf8')

@@ -4,6 +4,7 @@
 package extension
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -121,10 +122,10 @@ func (e Extension) QueryRoles(q model.CustomQuery) []access.Role {
 func (e Extension) SDL() string {
 	var b strings.Builder
 	for _, enum := range e.enums {
-		describe(&b, "", enum.Description)
+		describe(&b, "", joined(enum.Description, "Values of custom fields."))
 		fmt.Fprintf(&b, "enum %s {\n", enum.Name)
 		for _, value := range enum.EnumValues {
-			describe(&b, "  ", value.Description)
+			describe(&b, "  ", cmp.Or(value.Description, "Custom value."))
 			fmt.Fprintf(&b, "  %s\n", value.Name)
 		}
 		b.WriteString("}\n\n")
