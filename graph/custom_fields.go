@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/vektah/gqlparser/v2"
@@ -112,7 +113,7 @@ func (c customInputs) objectType(name string) operation.ObjectType {
 		}
 		number, read := generated(field)
 		f := d.Fields.ForName(field)
-		if read == nil || f == nil {
+		if read == nil || f == nil || !slices.ContainsFunc(f.Arguments, setsCustomFields) {
 			return number, read
 		}
 		return number, func(ctx context.Context, generated any, arguments map[string]any) (any, error) {
@@ -126,6 +127,12 @@ func (c customInputs) objectType(name string) operation.ObjectType {
 		}
 	}
 	return t
+}
+
+// setsCustomFields reports whether an argument can contain custom fields. Objects inside the argument have
+// them only if the argument's own type has them.
+func setsCustomFields(a *ast.ArgumentDefinition) bool {
+	return extension.TypeSetBy(a.Type.Name()) != ""
 }
 
 // moved returns a copy of an input value in which each object with custom fields has them in its field

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -51,17 +52,21 @@ func benchmarkHandler(b *testing.B, api *testServer) {
 
 // BenchmarkCustomFields runs BenchmarkHandler on a server with 20 custom fields, which no operation
 // selects.
-func BenchmarkCustomFields(b *testing.B) {
+func BenchmarkCustomFields(b *testing.B) { benchmarkHandler(b, newCustomFieldsServer(b)) }
+
+// newCustomFieldsServer starts a server with 20 custom fields. They are declared until the test ends.
+func newCustomFieldsServer(t testing.TB) *testServer {
+	t.Helper()
 	var file strings.Builder
 	for _, typ := range []string{"Customer", "Order", "OrderItem", "Product"} {
 		fmt.Fprintf(&file, "extend type %s { f1: String @field f2: Int @field f3: Boolean! @field(default: false) f4: Money @field f5: [String!] @field }\n", typ)
 	}
 	declared, err := graph.ParseExtension("bench.graphqls", file.String())
 	if err != nil {
-		b.Fatal(err)
+		t.Fatal(err)
 	}
-	b.Cleanup(declared.Declare())
-	benchmarkHandler(b, newTestServer(b, func(cfg *config.Config, _ *telemetry.Receivers) { cfg.Extension = declared }))
+	t.Cleanup(declared.Declare())
+	return newTestServer(t, func(cfg *config.Config, _ *telemetry.Receivers) { cfg.Extension = declared })
 }
 
 // BenchmarkHandlerParallel measures concurrent requests with enough clients to keep a server busy.
@@ -104,22 +109,46 @@ func TestAllocations(t *testing.T) {
 	api := newTestServer(t)
 	for _, o := range operations() {
 		t.Run(o.name, func(t *testing.T) {
-			bodies, c := o.bodies(t), api.client()
-			for _, body := range bodies {
-				if err := o.check(c.do(t.Context(), body)); err != nil {
-					t.Fatal(err)
-				}
-			}
-			n := 0
-			allocations := testing.AllocsPerRun(100, func() {
-				c.do(t.Context(), bodies[n%len(bodies)])
-				n++
-			})
+			allocations := o.countAllocations(t, api)
 			t.Logf("%.0f allocations, at most %.0f allowed", allocations, o.allocations)
 			if allocations > o.allocations {
 				t.Errorf("a request makes %.0f allocations, want at most %.0f", allocations, o.allocations)
 			}
 		})
+	}
+}
+
+// countAllocations returns the number of allocations of a request.
+func (o operation) countAllocations(t *testing.T, api *testServer) float64 {
+	t.Helper()
+	bodies, c := o.bodies(t), api.client()
+	for _, body := range bodies {
+		if err := o.check(c.do(t.Context(), body)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n := 0
+	return testing.AllocsPerRun(100, func() {
+		c.do(t.Context(), bodies[n%len(bodies)])
+		n++
+	})
+}
+
+// Custom fields that a query does not select need no allocations.
+func TestAllocationsWithCustomFields(t *testing.T) {
+	if raceenabled.On || testing.CoverMode() != "" {
+		t.Skip("skipped: the race detector and coverage allocate more")
+	}
+	without, plain := map[string]float64{}, newTestServer(t)
+	queries := slices.DeleteFunc(operations(), func(o operation) bool { return strings.HasPrefix(o.document, "mutation") })
+	for _, o := range queries {
+		without[o.name] = o.countAllocations(t, plain)
+	}
+	api := newCustomFieldsServer(t)
+	for _, o := range queries {
+		if with := o.countAllocations(t, api); with > without[o.name]+1 {
+			t.Errorf("%s: a request makes %.0f allocations with custom fields, and %.0f without", o.name, with, without[o.name])
+		}
 	}
 }
 
