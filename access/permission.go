@@ -39,9 +39,11 @@ const (
 	PermissionReadStaff
 	// PermissionPlaceOrder allows placing orders.
 	PermissionPlaceOrder
-	// PermissionChangeOrder allows cancelling an order, changing its line items or shipping address, and
+	// PermissionChangeOrder allows cancelling an order, changing its line items, addresses or contact, and
 	// adding notes.
 	PermissionChangeOrder
+	// PermissionAdjustOrder allows setting the amounts for shipping, taxes, discounts and fees of an order.
+	PermissionAdjustOrder
 	// PermissionFulfilOrder allows confirming, shipping and delivering orders, and putting them on hold.
 	PermissionFulfilOrder
 	// PermissionCreateCustomer allows adding customers.
@@ -89,6 +91,7 @@ var permissionNames = [permissionsEnd]string{
 	PermissionReadStaff:        "READ_STAFF",
 	PermissionPlaceOrder:       "PLACE_ORDER",
 	PermissionChangeOrder:      "CHANGE_ORDER",
+	PermissionAdjustOrder:      "ADJUST_ORDER",
 	PermissionFulfilOrder:      "FULFIL_ORDER",
 	PermissionCreateCustomer:   "CREATE_CUSTOMER",
 	PermissionChangeCustomer:   "CHANGE_CUSTOMER",

@@ -56,6 +56,7 @@ func StandardPolicy() Policy {
 		PermissionReadStaff:        {GrantNone, GrantNone, GrantAll, GrantAll, GrantAll},
 		PermissionPlaceOrder:       {GrantNone, GrantOwn, GrantAll, GrantAll, GrantAll},
 		PermissionChangeOrder:      {GrantNone, GrantOwn, GrantAll, GrantAll, GrantAll},
+		PermissionAdjustOrder:      {GrantNone, GrantNone, GrantAll, GrantAll, GrantAll},
 		PermissionFulfilOrder:      {GrantNone, GrantNone, GrantAll, GrantAll, GrantAll},
 		PermissionCreateCustomer:   {GrantNone, GrantNone, GrantAll, GrantAll, GrantAll},
 		PermissionChangeCustomer:   {GrantNone, GrantOwn, GrantAll, GrantAll, GrantNone},

@@ -32,8 +32,11 @@ type AccountRepChange struct {
 type OrderRequest struct {
 	CustomerID      CustomerID
 	Lines           []OrderLine
-	ShippingAddress *Address     `json:",omitempty"`
-	CustomFields    CustomValues `json:",omitzero"`
+	ShippingAddress *Address          `json:",omitempty"`
+	BillingAddress  *Address          `json:",omitempty"`
+	Contact         *OrderContact     `json:",omitempty"`
+	Adjustments     []OrderAdjustment `json:",omitempty"`
+	CustomFields    CustomValues      `json:",omitzero"`
 	// If ExpectedTotal is not nil, the request is rejected unless the order has this total.
 	ExpectedTotal *Money `json:",omitempty"`
 }
@@ -78,6 +81,24 @@ type OrderItemChange struct {
 type ShippingAddressChange struct {
 	OrderID         OrderID
 	ShippingAddress Address
+	// If ExpectedVersion is not nil, the change is rejected unless the order has this version.
+	ExpectedVersion *int
+}
+
+// AdjustmentsChange is the command to replace the adjustments of an order.
+type AdjustmentsChange struct {
+	OrderID     OrderID
+	Adjustments []OrderAdjustment
+	// If ExpectedVersion is not nil, the change is rejected unless the order has this version.
+	ExpectedVersion *int
+}
+
+// BillingChange is the command to change the billing address and the contact of an order. A nil field keeps
+// its current value.
+type BillingChange struct {
+	OrderID        OrderID
+	BillingAddress *Address
+	Contact        *OrderContact
 	// If ExpectedVersion is not nil, the change is rejected unless the order has this version.
 	ExpectedVersion *int
 }

@@ -156,6 +156,13 @@ func (o *OrderWithItems) complete(customers map[CustomerID]*Customer, products m
 			return err
 		}
 	}
+	var err error
+	if o.Total, err = o.TotalOf(o.Total); err != nil {
+		return err
+	}
+	if o.Total.Amount.IsNeg() {
+		return NewInvalidError("has a negative total")
+	}
 	itemCount := len(o.Lines)
 	o.ItemCount = &itemCount
 	for _, event := range o.Events {

@@ -22,6 +22,10 @@ const (
 	MaxStockBuckets = 16
 	// MaxName is the maximum size in bytes of names, categories, job titles and lines of an address.
 	MaxName = 200
+	// MaxAdjustments is the maximum number of adjustments of an order. MaxAdjustmentLabel is the maximum
+	// size in bytes of the label of an adjustment.
+	MaxAdjustments     = 20
+	MaxAdjustmentLabel = 100
 	// MaxNote is the maximum size in bytes of a note.
 	MaxNote = 1000
 	// MaxPhoneNumbers is the maximum number of phone numbers of a customer or an employee.
@@ -104,6 +108,13 @@ func (m Money) CheckPrice() error {
 		return NewInvalidError("is in %q, which is not a currency in use: use an active currency of ISO 4217, such as USD", excerpt(string(c)))
 	case m.Amount.IsNeg():
 		return NewInvalidError("is %q: a price must not be negative", m.Amount)
+	}
+	return m.checkDigits()
+}
+
+// checkDigits returns an InvalidError if m has too many digits or decimal places.
+func (m Money) checkDigits() error {
+	switch c := m.Currency; {
 	case m.Amount.Trim(c.Digits()).Scale() > c.Digits():
 		return NewInvalidError("is %q: an amount in %s has at most %d decimal places", m.Amount, c, c.Digits())
 	case !m.withinPriceDigits():

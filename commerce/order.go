@@ -15,7 +15,7 @@ type Order struct {
 	ID         OrderID
 	CustomerID CustomerID
 	Status     Status
-	// Total is the sum of the subtotals of the line items.
+	// Total is the sum of the subtotals of the line items and of the adjustments that are not included.
 	Total Money
 	// ItemCount is the number of line items. It is nil if the stored record has no count.
 	ItemCount *int
@@ -24,8 +24,13 @@ type Order struct {
 	// EmbedsItems is true if the order's record contains the line items. It is false if the order has
 	// more than MaxEmbeddedItems line items, or if other software wrote the order.
 	EmbedsItems bool
-	// ShippingAddress is nil if the order has no shipping address.
-	ShippingAddress *Address
+	// Adjustments are the amounts for shipping, taxes, discounts and fees.
+	Adjustments []OrderAdjustment
+	// ShippingAddress is nil if the order has no shipping address, and BillingAddress is nil if it has no
+	// billing address of its own.
+	ShippingAddress, BillingAddress *Address
+	// Contact is nil if the order has no contact of its own.
+	Contact *OrderContact
 	// TrackingNumber and Carrier describe the shipment. Either of them can be empty.
 	TrackingNumber, Carrier string
 	// Hold is nil unless the order is on hold.
@@ -93,7 +98,10 @@ func (a Address) missingField() string {
 	return ""
 }
 
-// Address is a shipping address. Line2, Region and PostalCode may be empty.
+// OrderContact is who the shop contacts about an order. Each field can be empty.
+type OrderContact struct{ Email, Phone, Name string }
+
+// Address is a shipping or billing address. Line2, Region and PostalCode may be empty.
 type Address struct {
 	Recipient, Line1, Line2, City, Region, PostalCode string
 	// CountryCode is a two-letter code of ISO 3166-1.
@@ -115,6 +123,8 @@ const (
 	EventItemSet                EventType = "item_set"
 	EventItemRemoved            EventType = "item_removed"
 	EventShippingAddressChanged EventType = "shipping_address_changed"
+	EventAdjustmentsChanged     EventType = "adjustments_changed"
+	EventBillingChanged         EventType = "billing_changed"
 	EventCustomFieldsChanged    EventType = "custom_fields_changed"
 	EventNoteAdded              EventType = "note_added"
 	EventHeld                   EventType = "held"
@@ -128,7 +138,7 @@ const (
 func ParseEventType(s string) (EventType, error) {
 	switch t := EventType(s); t {
 	case EventPlaced, EventConfirmed, EventShipped, EventDelivered, EventCancelled, EventItemSet, EventItemRemoved,
-		EventShippingAddressChanged, EventCustomFieldsChanged, EventNoteAdded, EventHeld, EventReleased, EventImported:
+		EventShippingAddressChanged, EventAdjustmentsChanged, EventBillingChanged, EventCustomFieldsChanged, EventNoteAdded, EventHeld, EventReleased, EventImported:
 		return t, nil
 	}
 	return "", NewInvalidError("is %q, which is not an event type", s)

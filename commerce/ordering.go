@@ -41,7 +41,7 @@ func MergeLines(lines []OrderLine) ([]OrderLine, error) {
 // If the order cannot be placed, Place returns UserErrors. They can contain PriceChanged and the
 // user errors of NewQuote.
 func (c OrderRequest) Place(id OrderID, at time.Time, customer Customer, products map[SKU]*Product) (Order, error) {
-	q := NewQuote(c.Lines, products)
+	q := NewQuote(c.Lines, c.Adjustments, products)
 	userErrors := UserErrors(q.UserErrors)
 	if c.ExpectedTotal != nil && q.Total != nil && !q.Total.Equal(*c.ExpectedTotal) {
 		userErrors = append(userErrors, NewPriceChanged(*c.ExpectedTotal, *q.Total, q.Lines))
@@ -54,28 +54,28 @@ func (c OrderRequest) Place(id OrderID, at time.Time, customer Customer, product
 		items[i].OrderID, items[i].CustomerID = id, customer.ID
 	}
 	return Order{ID: id, CustomerID: customer.ID, Status: Pending, AccountRepID: customer.AccountRepID, ShippingAddress: c.ShippingAddress, CustomFields: c.CustomFields,
-		PlacedAt: at, UpdatedAt: at, Version: 1}.withItemsAndTotal(items, *q.Total), nil
+		BillingAddress: c.BillingAddress, Contact: c.Contact, Adjustments: q.adjustments, Total: *q.Total, PlacedAt: at, UpdatedAt: at, Version: 1}.withItems(items), nil
 }
 
-// withItems returns a copy of the order with new line items. It also sets the total and the item
+// withItemsAndTotal returns a copy of the order with new line items. It also sets the total and the item
 // count.
 //
-// It returns the errors of sumOfSubtotals.
-func (o Order) withItems(items []LineItem, path []string) (Order, error) {
-	total, err := sumOfSubtotals(slices.Values(items), path)
+// It returns the errors of sumOfSubtotals and withTotalOf.
+func (o Order) withItemsAndTotal(items []LineItem, path []string) (Order, error) {
+	subtotal, err := sumOfSubtotals(slices.Values(items), path)
 	if err != nil {
 		return Order{}, err
 	}
-	return o.withItemsAndTotal(items, total), nil
+	o, err = o.withTotalOf(subtotal, path)
+	return o.withItems(items), err
 }
 
-// withItemsAndTotal returns a copy of the order with new line items and a new total. It also sets
-// the item count.
-func (o Order) withItemsAndTotal(items []LineItem, total Money) Order {
+// withItems returns a copy of the order with new line items. It also sets the item count.
+func (o Order) withItems(items []LineItem) Order {
 	items = slices.SortedFunc(slices.Values(items), func(a, b LineItem) int { return cmp.Compare(a.SKU, b.SKU) })
 	n := len(items)
 	// Items contains all line items, even if EmbedsItems is false.
-	o.Items, o.ItemCount, o.Total, o.EmbedsItems = items, &n, total, n <= MaxEmbeddedItems
+	o.Items, o.ItemCount, o.EmbedsItems = items, &n, n <= MaxEmbeddedItems
 	return o
 }
 
@@ -137,10 +137,16 @@ func (o Order) WithStatus(c OrderStatusChange, byCustomer bool) (Order, error) {
 // to it, all its units get the current price (docs/adr/0042-prices-of-added-units.md). If fewer units
 // remain, they keep their price.
 //
+// The adjustments remain, but the adjustments of a removed line item are removed. A customer could keep a
+// discount and remove almost all line items. So customers cannot change an order with adjustments.
+//
 // Errors: InvalidTransition, InvalidInput, NotFound, TooManyLines, InsufficientStock, PriceChanged.
-func (o Order) WithItem(c OrderItemChange, product *Product) (changed Order, reserved int, err error) {
+func (o Order) WithItem(c OrderItemChange, product *Product, byCustomer bool) (changed Order, reserved int, err error) {
 	if o.Status != Pending {
 		return Order{}, 0, NewLateEdit(o.Status, "line items", "pending")
+	}
+	if byCustomer && len(o.Adjustments) > 0 {
+		return Order{}, 0, NewInvalidInput(FieldPath("orderId"), "has adjustments, such as a discount or tax: ask the shop to change the line items")
 	}
 	items := slices.Clone(o.Items)
 	i := slices.IndexFunc(items, func(item LineItem) bool { return item.SKU == c.SKU })
@@ -153,6 +159,7 @@ func (o Order) WithItem(c OrderItemChange, product *Product) (changed Order, res
 	case c.Quantity == 0:
 		reserved = -items[i].Quantity // negative, because the change releases units
 		items = slices.Delete(items, i, i+1)
+		o.Adjustments = slices.DeleteFunc(slices.Clone(o.Adjustments), func(a OrderAdjustment) bool { return a.Line == c.SKU })
 	case i >= 0 && !repriced:
 		reserved = c.Quantity - items[i].Quantity
 		items[i].Quantity = c.Quantity
@@ -187,7 +194,7 @@ func (o Order) WithItem(c OrderItemChange, product *Product) (changed Order, res
 	if c.Quantity > 0 {
 		items[i].CustomFields = items[i].CustomFields.With(c.CustomFields)
 	}
-	if changed, err = o.withItems(items, FieldPath("quantity")); err != nil {
+	if changed, err = o.withItemsAndTotal(items, FieldPath("quantity")); err != nil {
 		return Order{}, 0, err
 	}
 	if c.ExpectedTotal == nil && repriced || c.ExpectedTotal != nil && !changed.Total.Equal(*c.ExpectedTotal) {
@@ -239,11 +246,11 @@ func (o Order) WithHold(reason string, at time.Time) (Order, error) {
 	return o, nil
 }
 
-// CheckAddressChange returns InvalidTransition if the shipping address of the order cannot change. Only
-// pending and confirmed orders can change their address.
-func (o Order) CheckAddressChange() error {
+// CheckAddressChange returns InvalidTransition if an address or the contact of the order cannot change.
+// part names what would change. Only pending and confirmed orders can change it.
+func (o Order) CheckAddressChange(part string) error {
 	if !o.Status.ReservesStock() {
-		return NewLateEdit(o.Status, "shipping address", "pending or confirmed")
+		return NewLateEdit(o.Status, part, "pending or confirmed")
 	}
 	return nil
 }

@@ -149,7 +149,7 @@ func TestWithItem(t *testing.T) {
 			if c.expected != "" {
 				change.ExpectedTotal = new(money(t, c.expected, "USD"))
 			}
-			after, reserved, err := before.WithItem(change, changedPrices[c.sku])
+			after, reserved, err := before.WithItem(change, changedPrices[c.sku], false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -186,18 +186,18 @@ func TestWithItemRejects(t *testing.T) {
 		{"too large a total", pendingOrder(t), "gold", 2, "INVALID input.quantity"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, _, err := c.order.WithItem(commerce.OrderItemChange{SKU: c.sku, Quantity: c.quantity}, catalog(t)[c.sku])
+			_, _, err := c.order.WithItem(commerce.OrderItemChange{SKU: c.sku, Quantity: c.quantity}, catalog(t)[c.sku], false)
 			r := userErrorsOf(t, err)
 			if got := string(r[0].Code()) + " " + fieldOf(r[0]); got != c.want {
 				t.Errorf("user error %s, want %s: %v", got, c.want, err)
 			}
 		})
 	}
-	one, _, err := pendingOrder(t).WithItem(commerce.OrderItemChange{SKU: "mug"}, nil)
+	one, _, err := pendingOrder(t).WithItem(commerce.OrderItemChange{SKU: "mug"}, nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err = one.WithItem(commerce.OrderItemChange{SKU: "lamp"}, nil); userErrorsOf(t, err)[0].Code() != commerce.CodeInvalid {
+	if _, _, err = one.WithItem(commerce.OrderItemChange{SKU: "lamp"}, nil, false); userErrorsOf(t, err)[0].Code() != commerce.CodeInvalid {
 		t.Errorf("removing the last item: %v", err)
 	}
 }
@@ -222,7 +222,7 @@ func TestChangesOfItemsAddUp(t *testing.T) {
 		reserved := 1
 		for range rapid.IntRange(0, 20).Draw(t, "changes") {
 			change := commerce.OrderItemChange{SKU: rapid.SampledFrom(skus).Draw(t, "sku"), Quantity: rapid.IntRange(0, 5).Draw(t, "quantity")}
-			after, increase, err := o.WithItem(change, products[change.SKU])
+			after, increase, err := o.WithItem(change, products[change.SKU], false)
 			if commerce.IsUserError(err) {
 				continue
 			}
@@ -245,7 +245,7 @@ func TestChangesOfItemsAddUp(t *testing.T) {
 
 func TestCanGoElsewhere(t *testing.T) {
 	for _, s := range commerce.Statuses() {
-		err := commerce.Order{Status: s}.CheckAddressChange()
+		err := commerce.Order{Status: s}.CheckAddressChange("shipping address")
 		if (err == nil) != (s == commerce.Pending || s == commerce.Confirmed) {
 			t.Errorf("%s: %v", s, err)
 		}

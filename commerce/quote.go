@@ -21,17 +21,20 @@ func (l QuotedLine) InStock() bool { return l.Available >= l.Quantity }
 type Quote struct {
 	// Lines contains one line for each requested product that exists.
 	Lines []QuotedLine
-	// Total is nil if a product does not exist, the currencies differ, or the input is invalid.
-	Total *Money
+	// Subtotal is what the lines cost, and Total also includes the adjustments. They are nil if a product
+	// does not exist, the currencies differ, or the input is invalid.
+	Subtotal, Total *Money
 	// UserErrors are the reasons why the order cannot be placed.
 	UserErrors []UserError
+	// adjustments are the requested adjustments in the currency of the lines.
+	adjustments []OrderAdjustment
 }
 
 // NewQuote returns a quote at current prices. The parameter products must contain all requested
 // products that exist.
 //
 // The quote can contain the user errors NotFound, InsufficientStock, InvalidInput and TooManyLines.
-func NewQuote(lines []OrderLine, products map[SKU]*Product) Quote {
+func NewQuote(lines []OrderLine, adjustments []OrderAdjustment, products map[SKU]*Product) Quote {
 	merged, err := MergeLines(lines)
 	if err != nil {
 		return InvalidQuote(UserErrorsOf(err))
@@ -65,12 +68,17 @@ func NewQuote(lines []OrderLine, products map[SKU]*Product) Quote {
 	if !summable {
 		return q
 	}
-	total, err := sumOfSubtotals(q.items(), FieldPath("items"))
+	subtotal, err := sumOfSubtotals(q.items(), FieldPath("items"))
 	if err != nil {
 		q.UserErrors = append(q.UserErrors, UserErrorsOf(err)...)
 		return q
 	}
-	q.Total = &total
+	order, err := Order{}.withAdjustments(adjustments, subtotal, func(sku SKU) bool { return products[sku] != nil })
+	if err != nil {
+		q.UserErrors = append(q.UserErrors, UserErrorsOf(err)...)
+		return q
+	}
+	q.Subtotal, q.Total, q.adjustments = &subtotal, &order.Total, order.Adjustments
 	return q
 }
 

@@ -51,7 +51,8 @@ func TestRecordSizesStayWithinBounds(t *testing.T) {
 	price, err := commerce.ParsePrice("12345.67", "USD")
 	must(err)
 	address := commerce.Address{Recipient: name, Line1: name, Line2: name, City: name, Region: name, PostalCode: name, CountryCode: "US"}
-	order := commerce.OrderRequest{CustomerID: customer, ShippingAddress: &address}
+	order := commerce.OrderRequest{CustomerID: customer, ShippingAddress: &address, BillingAddress: &address, Contact: &commerce.OrderContact{Email: email, Phone: phones[0], Name: name},
+		Adjustments: slices.Repeat([]commerce.OrderAdjustment{{Kind: commerce.AdjustmentTax, Label: name[:commerce.MaxAdjustmentLabel], Amount: price, Line: commerce.SKU(id(0))}}, commerce.MaxAdjustments)}
 	for n := range commerce.MaxEmbeddedItems {
 		sku := commerce.SKU(id(n))
 		_, err = store.CreateProduct(ctx, caller(), commerce.Product{SKU: sku, Name: name, Category: name, UnitPrice: price})

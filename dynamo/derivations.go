@@ -59,6 +59,9 @@ func (s *Store) CheckReadable(e *model.Entity, attribute string) error {
 //
 // Errors: the errors of CheckRecords.
 func (s *Store) PlanDerivation(ctx context.Context, d model.Derivation, opts DerivationOptions) (DerivationCost, error) {
+	if d.Feature {
+		return DerivationCost{}, nil // no record changes
+	}
 	if err := s.table.FollowLayout(ctx); err != nil {
 		return DerivationCost{}, err
 	}
@@ -89,7 +92,7 @@ func (s *Store) PlanDrop(ctx context.Context, d model.Derivation, opts Derivatio
 // verified.
 func (s *Store) ApplyDerivation(ctx context.Context, d model.Derivation, opts DerivationOptions) (cost DerivationCost, err error) {
 	segments := max(1, opts.Segments)
-	if opts.Segments == 0 {
+	if opts.Segments == 0 && !d.Feature {
 		description, err := s.compareTable(ctx)
 		if err != nil {
 			return cost, err
@@ -115,6 +118,10 @@ func (s *Store) ApplyDerivation(ctx context.Context, d model.Derivation, opts De
 		case model.Written:
 			if err := s.waitForServers(ctx, status); err != nil {
 				return cost, err
+			}
+			if d.Feature {
+				next.State, next.Segments = model.Readable, 0
+				break
 			}
 			o := opts.check(d)
 			o.Repair, o.Segments, o.SegmentsDone = true, max(1, status.Segments), status.Done
@@ -176,6 +183,9 @@ const maxDerivationPasses = 12
 // Errors: the errors of CheckRecords and table.Table.UpdateLayout, and an error if an operator must
 // correct records first.
 func (s *Store) DropDerivation(ctx context.Context, d model.Derivation, opts DerivationOptions) (cost DerivationCost, err error) {
+	if d.Feature {
+		return cost, fmt.Errorf("%s cannot be dropped, because earlier versions of Ordergraph would damage orders with %s", d.Name, d.Attribute)
+	}
 	for range maxDerivationPasses {
 		if err := s.table.FollowLayout(ctx); err != nil {
 			return cost, err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -65,7 +66,7 @@ func TestDropAndApplyLists(t *testing.T) {
 		s := storetest.NewTable(t, storetest.WithoutResponseDate(db), dynamo.Options{Table: name, Clock: clock.Now, Shards: 2})
 		storetest.LoadDataset(t, s, dataset)
 		whole := storetest.Export(t, s, 1)
-		for _, d := range model.Derivations() {
+		for _, d := range slices.DeleteFunc(model.Derivations(), func(d model.Derivation) bool { return d.Feature }) {
 			t.Run(d.Name, func(t *testing.T) {
 				if _, err := s.DropDerivation(t.Context(), d, applied(clock, model.Dropped)); err != nil {
 					t.Fatal(err)
@@ -131,6 +132,35 @@ func TestDropStockBuckets(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// Adjustments can be added to a table without reading its records, one minute after servers that do not know
+// them stop writing. They cannot be dropped.
+func TestAddAdjustments(t *testing.T) {
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+		clock := newMovingClock(start)
+		r := storetest.NewRawTable(t, storetest.WithoutResponseDate(db), datasetOf(t), dynamo.Options{Clock: clock.Now})
+		r.Set("LAYOUT", "#METADATA", storetest.Item{"derivations": nil})
+		d, before := derivation(t, model.OrderAdjustments), r.All()
+		if cost, err := r.Store.PlanDerivation(t.Context(), d, dynamo.DerivationOptions{}); err != nil || cost != (dynamo.DerivationCost{}) {
+			t.Errorf("the plan is %+v, %v", cost, err)
+		}
+		var states []model.DerivationState
+		opts := dynamo.DerivationOptions{OnStatus: func(s model.DerivationStatus) {
+			states = append(states, s.State)
+			clock.advance(2 * time.Minute)
+		}}
+		cost, err := r.Store.ApplyDerivation(t.Context(), d, opts)
+		if want := []model.DerivationState{model.Absent, model.Written, model.Readable}; err != nil || cost != (dynamo.DerivationCost{}) || !slices.Equal(states, want) {
+			t.Errorf("the states are %q and the cost is %+v, %v; want %q", states, cost, err, want)
+		}
+		if changed := storetest.DifferingKeys(before, r.All()); len(changed) > 0 {
+			t.Errorf("the command has changed %q, besides the layout", changed)
+		}
+		if _, err := r.Store.DropDerivation(t.Context(), d, opts); err == nil || !strings.Contains(err.Error(), "order.adjustments cannot be dropped") {
+			t.Errorf("a drop returns %v", err)
+		}
+	})
 }
 
 // Until a list is readable, reading it returns the reason.

@@ -143,6 +143,8 @@ var documentsByType = map[string][]string{
 		`mutation{setOrderItem(input:{orderId:"$O",sku:"$P",quantity:1,expectedVersion:999}){order{%s} userErrors{code}}}`,
 		`mutation{removeOrderItem(input:{orderId:"$O",sku:"$P",expectedVersion:999}){order{%s} userErrors{code}}}`,
 		`mutation{holdOrder(input:{orderId:"$O",reason:"r",expectedVersion:999}){order{%s} userErrors{code}}}`,
+		`mutation{setAdjustments(input:{orderId:"$O",adjustments:[],expectedVersion:999}){order{%s} userErrors{code}}}`,
+		`mutation{updateOrder(input:{orderId:"$O",expectedVersion:999}){order{%s} userErrors{code}}}`,
 		`mutation{releaseOrder(input:{orderId:"$O",expectedVersion:999}){order{%s} userErrors{code}}}`,
 		`mutation{addOrderNote(input:{orderId:"$O",note:"n"}){order{%s} userErrors{code}}}`,
 		`mutation{updateShippingAddress(input:{orderId:"$O",shippingAddress:{recipient:"A",line1:"B",city:"C",countryCode:"US"},expectedVersion:999}){order{%s} userErrors{code}}}`,
@@ -154,7 +156,9 @@ var documentsByType = map[string][]string{
 		`{_entities(representations:[{__typename:"Order",id:"$O"}]){...on Order{items{nodes{%s}}}}}`,
 		`subscription{orderUpdated(id:"$O"){order{items{nodes{%s}}}}}`,
 	},
-	"OrderHold": {`{order(id:"$O"){hold{%s}}}`, `{_entities(representations:[{__typename:"Order",id:"$O"}]){...on Order{hold{%s}}}}`, `{customer(id:"$C"){orders{nodes{hold{%s}}}}}`},
+	"OrderHold":       {`{order(id:"$O"){hold{%s}}}`, `{_entities(representations:[{__typename:"Order",id:"$O"}]){...on Order{hold{%s}}}}`, `{customer(id:"$C"){orders{nodes{hold{%s}}}}}`},
+	"OrderAdjustment": {`{order(id:"$O"){adjustments{%s}}}`, `{_entities(representations:[{__typename:"Order",id:"$O"}]){...on Order{adjustments{%s}}}}`, `{customer(id:"$C"){orders{nodes{adjustments{%s}}}}}`},
+	"OrderContact":    {`{order(id:"$O"){contact{%s}}}`, `{_entities(representations:[{__typename:"Order",id:"$O"}]){...on Order{contact{%s}}}}`, `{customer(id:"$C"){orders{nodes{contact{%s}}}}}`},
 	"OrderEvent": {
 		`{order(id:"$O"){timeline{nodes{%s}}}}`, `{order(id:"$O"){timeline{edges{node{%s}}}}}`, `{customer(id:"$C"){orders{nodes{timeline{nodes{%s}}}}}}`,
 		`{customer(id:"$C"){order(id:"$O"){timeline{nodes{%s}}}}}`, `{orderItem(orderId:"$O",productId:"$P"){order{timeline{nodes{%s}}}}}`,
@@ -215,6 +219,8 @@ var requiredArguments = map[string]string{
 	"Mutation.setOrderItem":          `(input:{orderId:"$O",sku:"$P",quantity:1,expectedVersion:999})`,
 	"Mutation.removeOrderItem":       `(input:{orderId:"$O",sku:"$P",expectedVersion:999})`,
 	"Mutation.updateShippingAddress": `(input:{orderId:"$O",shippingAddress:{recipient:"A",line1:"B",city:"C",countryCode:"US"},expectedVersion:999})`,
+	"Mutation.setAdjustments":        `(input:{orderId:"$O",adjustments:[],expectedVersion:999})`,
+	"Mutation.updateOrder":           `(input:{orderId:"$O",expectedVersion:999})`,
 	"Mutation.holdOrder":             `(input:{orderId:"$O",reason:"r",expectedVersion:999})`,
 	"Mutation.releaseOrder":          `(input:{orderId:"$O",expectedVersion:999})`,
 	"Mutation.addOrderNote":          `(input:{orderId:"$O",note:"n"})`,
@@ -231,6 +237,15 @@ var inputDocuments = map[string][]string{
 		`mutation{updateCustomer(input:{id:"$C",email:"n@example.com",expectedVersion:999}){userErrors{code}}}`,
 		`mutation($i:UpdateCustomerInput!={id:"$C",email:"n@example.com",expectedVersion:999}){updateCustomer(input:$i){userErrors{code}}}`,
 		`mutation($e:String="n@example.com"){...F} fragment F on Mutation{updateCustomer(input:{id:"$C",email:$e,expectedVersion:999}){userErrors{code}}}`,
+	},
+	"PlaceOrderInput.adjustments": {
+		`mutation{placeOrder(input:{customerId:"$C",items:[{sku:"prod_100",quantity:1000000}],adjustments:[{kind:DISCOUNT,label:"l",amount:"-1"}]}){userErrors{code}}}`,
+		`mutation($i:PlaceOrderInput!={customerId:"$C",items:[{sku:"prod_100",quantity:1000000}],adjustments:[]}){placeOrder(input:$i){userErrors{code}}}`,
+		`mutation($a:[OrderAdjustmentInput!]={kind:FEE,label:"l",amount:"1"}){...F} fragment F on Mutation{placeOrder(input:{customerId:"$C",items:[{sku:"prod_100",quantity:1000000}],adjustments:$a}){userErrors{code}}}`,
+	},
+	"QuoteInput.adjustments": {
+		`{quote(input:{items:[{sku:"$P",quantity:1}],adjustments:[{kind:DISCOUNT,label:"l",amount:"-1"}]}){total{amount}}}`,
+		`query($i:QuoteInput!={items:[{sku:"$P",quantity:1}],adjustments:{kind:DISCOUNT,label:"l",amount:"-1"}}){...on Query{quote(input:$i){total{amount}}}}`,
 	},
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -152,7 +153,8 @@ func newHardFixture(name string, shards, run int) *fixture {
 				lines = commerce.MaxEmbeddedItems + 1
 			}
 			if w.full {
-				lines = commerce.MaxEmbeddedItems
+				lines, o.BillingAddress = commerce.MaxEmbeddedItems, o.ShippingAddress
+				o.Adjustments = slices.Repeat([]commerce.OrderAdjustment{{Kind: commerce.AdjustmentShipping, Label: padded("l", commerce.MaxAdjustmentLabel), Amount: price, Line: sku(0)}}, commerce.MaxAdjustments)
 			}
 			for l := range lines {
 				o.Lines = append(o.Lines, commerce.LineItem{OrderID: o.ID, CustomerID: owner, SKU: sku(l), Name: padded("Thing", 200), Quantity: 9_999, UnitPrice: price})

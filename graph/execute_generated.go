@@ -17,41 +17,45 @@ import (
 
 // fieldResolvers holds the resolvers of all types. It is created once.
 type fieldResolvers struct {
-	addressResolvers        AddressResolver
-	customerResolvers       CustomerResolver
-	employeeResolvers       EmployeeResolver
-	inventoryLevelResolvers InventoryLevelResolver
-	mutationResolvers       MutationResolver
-	orderResolvers          OrderResolver
-	orderEventResolvers     OrderEventResolver
-	orderItemResolvers      OrderItemResolver
-	orderUpdateResolvers    OrderUpdateResolver
-	productResolvers        ProductResolver
-	queryResolvers          QueryResolver
-	subscriptionResolvers   SubscriptionResolver
-	viewerResolvers         ViewerResolver
-	warehouseResolvers      WarehouseResolver
+	addressResolvers         AddressResolver
+	customerResolvers        CustomerResolver
+	employeeResolvers        EmployeeResolver
+	inventoryLevelResolvers  InventoryLevelResolver
+	mutationResolvers        MutationResolver
+	orderResolvers           OrderResolver
+	orderAdjustmentResolvers OrderAdjustmentResolver
+	orderContactResolvers    OrderContactResolver
+	orderEventResolvers      OrderEventResolver
+	orderItemResolvers       OrderItemResolver
+	orderUpdateResolvers     OrderUpdateResolver
+	productResolvers         ProductResolver
+	queryResolvers           QueryResolver
+	subscriptionResolvers    SubscriptionResolver
+	viewerResolvers          ViewerResolver
+	warehouseResolvers       WarehouseResolver
 	// generated reads the arguments of fields.
 	generated *executionContext
 }
 
 func newFieldResolvers(root ResolverRoot, generated *executionContext) *fieldResolvers {
 	return &fieldResolvers{
-		addressResolvers:        root.Address(),
-		customerResolvers:       root.Customer(),
-		employeeResolvers:       root.Employee(),
-		inventoryLevelResolvers: root.InventoryLevel(),
-		mutationResolvers:       root.Mutation(),
-		orderResolvers:          root.Order(),
-		orderEventResolvers:     root.OrderEvent(),
-		orderItemResolvers:      root.OrderItem(),
-		orderUpdateResolvers:    root.OrderUpdate(),
-		productResolvers:        root.Product(),
-		queryResolvers:          root.Query(),
-		subscriptionResolvers:   root.Subscription(),
-		viewerResolvers:         root.Viewer(),
-		warehouseResolvers:      root.Warehouse(),
-		generated:               generated,
+		addressResolvers:         root.Address(),
+		customerResolvers:        root.Customer(),
+		employeeResolvers:        root.Employee(),
+		inventoryLevelResolvers:  root.InventoryLevel(),
+		mutationResolvers:        root.Mutation(),
+		orderResolvers:           root.Order(),
+		orderAdjustmentResolvers: root.OrderAdjustment(),
+		orderContactResolvers:    root.OrderContact(),
+		orderEventResolvers:      root.OrderEvent(),
+		orderItemResolvers:       root.OrderItem(),
+		orderUpdateResolvers:     root.OrderUpdate(),
+		productResolvers:         root.Product(),
+		queryResolvers:           root.Query(),
+		subscriptionResolvers:    root.Subscription(),
+		viewerResolvers:          root.Viewer(),
+		warehouseResolvers:       root.Warehouse(),
+		generated:                generated,
 	}
 }
 
@@ -129,8 +133,12 @@ func objectTypeOf(name string) operation.ObjectType {
 		return operation.ObjectType{Satisfies: notFoundImplementors, Field: numberNotFound}
 	case "Order":
 		return operation.ObjectType{Satisfies: orderImplementors, Field: numberOrder}
+	case "OrderAdjustment":
+		return operation.ObjectType{Satisfies: orderAdjustmentImplementors, Field: numberOrderAdjustment}
 	case "OrderConnection":
 		return operation.ObjectType{Satisfies: orderConnectionImplementors, Field: numberOrderConnection}
+	case "OrderContact":
+		return operation.ObjectType{Satisfies: orderContactImplementors, Field: numberOrderContact}
 	case "OrderEdge":
 		return operation.ObjectType{Satisfies: orderEdgeImplementors, Field: numberOrderEdge}
 	case "OrderEvent":
@@ -175,6 +183,8 @@ func objectTypeOf(name string) operation.ObjectType {
 		return operation.ObjectType{Satisfies: removeOrderItemPayloadImplementors, Field: numberRemoveOrderItemPayload}
 	case "ReservationLimit":
 		return operation.ObjectType{Satisfies: reservationLimitImplementors, Field: numberReservationLimit}
+	case "SetAdjustmentsPayload":
+		return operation.ObjectType{Satisfies: setAdjustmentsPayloadImplementors, Field: numberSetAdjustmentsPayload}
 	case "SetCustomFieldsPayload":
 		return operation.ObjectType{Satisfies: setCustomFieldsPayloadImplementors, Field: numberSetCustomFieldsPayload}
 	case "SetInventoryLevelPayload":
@@ -193,6 +203,8 @@ func objectTypeOf(name string) operation.ObjectType {
 		return operation.ObjectType{Satisfies: updateCustomerPayloadImplementors, Field: numberUpdateCustomerPayload}
 	case "UpdateEmployeePayload":
 		return operation.ObjectType{Satisfies: updateEmployeePayloadImplementors, Field: numberUpdateEmployeePayload}
+	case "UpdateOrderPayload":
+		return operation.ObjectType{Satisfies: updateOrderPayloadImplementors, Field: numberUpdateOrderPayload}
 	case "UpdateProductPayload":
 		return operation.ObjectType{Satisfies: updateProductPayloadImplementors, Field: numberUpdateProductPayload}
 	case "UpdateShippingAddressPayload":
@@ -2532,30 +2544,34 @@ func numberMutation(name string) (int, operation.ArgumentsReader) {
 		return 10, readMutationRemoveOrderItemArguments
 	case "updateShippingAddress":
 		return 11, readMutationUpdateShippingAddressArguments
+	case "setAdjustments":
+		return 12, readMutationSetAdjustmentsArguments
+	case "updateOrder":
+		return 13, readMutationUpdateOrderArguments
 	case "addOrderNote":
-		return 12, readMutationAddOrderNoteArguments
+		return 14, readMutationAddOrderNoteArguments
 	case "holdOrder":
-		return 13, readMutationHoldOrderArguments
+		return 15, readMutationHoldOrderArguments
 	case "releaseOrder":
-		return 14, readMutationReleaseOrderArguments
+		return 16, readMutationReleaseOrderArguments
 	case "createProduct":
-		return 15, readMutationCreateProductArguments
+		return 17, readMutationCreateProductArguments
 	case "updateProduct":
-		return 16, readMutationUpdateProductArguments
+		return 18, readMutationUpdateProductArguments
 	case "createWarehouse":
-		return 17, readMutationCreateWarehouseArguments
+		return 19, readMutationCreateWarehouseArguments
 	case "updateWarehouse":
-		return 18, readMutationUpdateWarehouseArguments
+		return 20, readMutationUpdateWarehouseArguments
 	case "setInventoryLevel":
-		return 19, readMutationSetInventoryLevelArguments
+		return 21, readMutationSetInventoryLevelArguments
 	case "adjustInventory":
-		return 20, readMutationAdjustInventoryArguments
+		return 22, readMutationAdjustInventoryArguments
 	case "hireEmployee":
-		return 21, readMutationHireEmployeeArguments
+		return 23, readMutationHireEmployeeArguments
 	case "updateEmployee":
-		return 22, readMutationUpdateEmployeeArguments
+		return 24, readMutationUpdateEmployeeArguments
 	case "setCustomFields":
-		return 23, readMutationSetCustomFieldsArguments
+		return 25, readMutationSetCustomFieldsArguments
 	default:
 		return 0, nil
 	}
@@ -2700,7 +2716,31 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectUpdateShippingAddressPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 12: // addOrderNote
+	case 12: // setAdjustments
+		v, ok := x.resolveMutationSetAdjustments(f)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectSetAdjustmentsPayload(f.Set, v)
+		x.leave()
+		return written || x.writeNull()
+	case 13: // updateOrder
+		v, ok := x.resolveMutationUpdateOrder(f)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectUpdateOrderPayload(f.Set, v)
+		x.leave()
+		return written || x.writeNull()
+	case 14: // addOrderNote
 		v, ok := x.resolveMutationAddOrderNote(f)
 		if !ok {
 			return x.writeNull()
@@ -2712,7 +2752,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectAddOrderNotePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 13: // holdOrder
+	case 15: // holdOrder
 		v, ok := x.resolveMutationHoldOrder(f)
 		if !ok {
 			return x.writeNull()
@@ -2724,7 +2764,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectHoldOrderPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 14: // releaseOrder
+	case 16: // releaseOrder
 		v, ok := x.resolveMutationReleaseOrder(f)
 		if !ok {
 			return x.writeNull()
@@ -2736,7 +2776,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectReleaseOrderPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 15: // createProduct
+	case 17: // createProduct
 		v, ok := x.resolveMutationCreateProduct(f)
 		if !ok {
 			return x.writeNull()
@@ -2748,7 +2788,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectCreateProductPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 16: // updateProduct
+	case 18: // updateProduct
 		v, ok := x.resolveMutationUpdateProduct(f)
 		if !ok {
 			return x.writeNull()
@@ -2760,7 +2800,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectUpdateProductPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 17: // createWarehouse
+	case 19: // createWarehouse
 		v, ok := x.resolveMutationCreateWarehouse(f)
 		if !ok {
 			return x.writeNull()
@@ -2772,7 +2812,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectCreateWarehousePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 18: // updateWarehouse
+	case 20: // updateWarehouse
 		v, ok := x.resolveMutationUpdateWarehouse(f)
 		if !ok {
 			return x.writeNull()
@@ -2784,7 +2824,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectUpdateWarehousePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 19: // setInventoryLevel
+	case 21: // setInventoryLevel
 		v, ok := x.resolveMutationSetInventoryLevel(f)
 		if !ok {
 			return x.writeNull()
@@ -2796,7 +2836,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectSetInventoryLevelPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 20: // adjustInventory
+	case 22: // adjustInventory
 		v, ok := x.resolveMutationAdjustInventory(f)
 		if !ok {
 			return x.writeNull()
@@ -2808,7 +2848,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectAdjustInventoryPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 21: // hireEmployee
+	case 23: // hireEmployee
 		v, ok := x.resolveMutationHireEmployee(f)
 		if !ok {
 			return x.writeNull()
@@ -2820,7 +2860,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectHireEmployeePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 22: // updateEmployee
+	case 24: // updateEmployee
 		v, ok := x.resolveMutationUpdateEmployee(f)
 		if !ok {
 			return x.writeNull()
@@ -2832,7 +2872,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectUpdateEmployeePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 23: // setCustomFields
+	case 25: // setCustomFields
 		v, ok := x.resolveMutationSetCustomFields(f)
 		if !ok {
 			return x.writeNull()
@@ -3088,6 +3128,50 @@ func (x *execution) resolveMutationUpdateShippingAddress(f *operation.Field) (v 
 	a := f.ArgumentsIn(x.operation.arguments).(*mutationUpdateShippingAddressArguments)
 	x.currentField = f
 	v, err := x.mutationResolvers.UpdateShippingAddress(x.resolverCtx, a.input)
+	return v, x.recordError(f, err)
+}
+
+type mutationSetAdjustmentsArguments struct {
+	input input.SetAdjustmentsInput
+}
+
+func readMutationSetAdjustmentsArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_setAdjustments_args(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return &mutationSetAdjustmentsArguments{
+		input: read["input"].(input.SetAdjustmentsInput),
+	}, nil
+}
+
+func (x *execution) resolveMutationSetAdjustments(f *operation.Field) (v *Payload[commerce.Order], ok bool) {
+	defer x.recoverPanic(f, &ok)
+	a := f.ArgumentsIn(x.operation.arguments).(*mutationSetAdjustmentsArguments)
+	x.currentField = f
+	v, err := x.mutationResolvers.SetAdjustments(x.resolverCtx, a.input)
+	return v, x.recordError(f, err)
+}
+
+type mutationUpdateOrderArguments struct {
+	input input.UpdateOrderInput
+}
+
+func readMutationUpdateOrderArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_updateOrder_args(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return &mutationUpdateOrderArguments{
+		input: read["input"].(input.UpdateOrderInput),
+	}, nil
+}
+
+func (x *execution) resolveMutationUpdateOrder(f *operation.Field) (v *Payload[commerce.Order], ok bool) {
+	defer x.recoverPanic(f, &ok)
+	a := f.ArgumentsIn(x.operation.arguments).(*mutationUpdateOrderArguments)
+	x.currentField = f
+	v, err := x.mutationResolvers.UpdateOrder(x.resolverCtx, a.input)
 	return v, x.recordError(f, err)
 }
 
@@ -3428,32 +3512,40 @@ func numberOrder(name string) (int, operation.ArgumentsReader) {
 		return 3, nil
 	case "total":
 		return 4, nil
-	case "itemCount":
+	case "subtotal":
 		return 5, nil
+	case "adjustments":
+		return 6, nil
+	case "itemCount":
+		return 7, nil
 	case "items":
-		return 6, readOrderItemsArguments
+		return 8, readOrderItemsArguments
 	case "item":
-		return 7, readOrderItemArguments
+		return 9, readOrderItemArguments
 	case "timeline":
-		return 8, readOrderTimelineArguments
+		return 10, readOrderTimelineArguments
 	case "placedAt":
-		return 9, nil
-	case "updatedAt":
-		return 10, nil
-	case "availableTransitions":
 		return 11, nil
-	case "hold":
+	case "updatedAt":
 		return 12, nil
-	case "shippingAddress":
+	case "availableTransitions":
 		return 13, nil
-	case "trackingNumber":
+	case "hold":
 		return 14, nil
-	case "carrier":
+	case "shippingAddress":
 		return 15, nil
-	case "accountRep":
+	case "billingAddress":
 		return 16, nil
-	case "version":
+	case "contact":
 		return 17, nil
+	case "trackingNumber":
+		return 18, nil
+	case "carrier":
+		return 19, nil
+	case "accountRep":
+		return 20, nil
+	case "version":
+		return 21, nil
 	default:
 		return 0, nil
 	}
@@ -3503,14 +3595,25 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectMoney(f.Set, &obj.Total)
 		x.leave()
 		return written
-	case 5: // itemCount
+	case 5: // subtotal
+		v, ok := x.resolveOrderSubtotal(f, obj)
+		if !ok {
+			return false
+		}
+		x.enter(f)
+		written := x.objectMoney(f.Set, &v)
+		x.leave()
+		return written
+	case 6: // adjustments
+		return x.listOrderAdjustment(f, obj.Adjustments)
+	case 7: // itemCount
 		v, ok := x.resolveOrderItemCount(f, obj)
 		if !ok {
 			return false
 		}
 		x.out = scalar.AppendInt32(x.out, v)
 		return true
-	case 6: // items
+	case 8: // items
 		v, ok := x.resolveOrderItems(f, obj)
 		if !ok {
 			return false
@@ -3522,7 +3625,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectOrderItemConnection(f.Set, v)
 		x.leave()
 		return written
-	case 7: // item
+	case 9: // item
 		v, ok := x.resolveOrderItem(f, obj)
 		if !ok {
 			return x.writeNull()
@@ -3534,7 +3637,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectOrderItem(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 8: // timeline
+	case 10: // timeline
 		v, ok := x.resolveOrderTimeline(f, obj)
 		if !ok {
 			return false
@@ -3546,19 +3649,19 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectOrderEventConnection(f.Set, v)
 		x.leave()
 		return written
-	case 9: // placedAt
+	case 11: // placedAt
 		x.out = scalar.AppendDateTime(x.out, obj.PlacedAt)
 		return true
-	case 10: // updatedAt
+	case 12: // updatedAt
 		x.out = scalar.AppendDateTime(x.out, obj.UpdatedAt)
 		return true
-	case 11: // availableTransitions
+	case 13: // availableTransitions
 		v, ok := x.resolveOrderAvailableTransitions(f, obj)
 		if !ok {
 			return false
 		}
 		return x.listOrderStatus(f, v)
-	case 12: // hold
+	case 14: // hold
 		if obj.Hold == nil {
 			return x.writeNull()
 		}
@@ -3566,7 +3669,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectOrderHold(f.Set, obj.Hold)
 		x.leave()
 		return written || x.writeNull()
-	case 13: // shippingAddress
+	case 15: // shippingAddress
 		if obj.ShippingAddress == nil {
 			return x.writeNull()
 		}
@@ -3574,7 +3677,23 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectAddress(f.Set, obj.ShippingAddress)
 		x.leave()
 		return written || x.writeNull()
-	case 14: // trackingNumber
+	case 16: // billingAddress
+		if obj.BillingAddress == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectAddress(f.Set, obj.BillingAddress)
+		x.leave()
+		return written || x.writeNull()
+	case 17: // contact
+		if obj.Contact == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectOrderContact(f.Set, obj.Contact)
+		x.leave()
+		return written || x.writeNull()
+	case 18: // trackingNumber
 		v, ok := x.resolveOrderTrackingNumber(f, obj)
 		if !ok {
 			return x.writeNull()
@@ -3584,7 +3703,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		}
 		x.out = scalar.AppendString(x.out, *v)
 		return true
-	case 15: // carrier
+	case 19: // carrier
 		v, ok := x.resolveOrderCarrier(f, obj)
 		if !ok {
 			return x.writeNull()
@@ -3594,7 +3713,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		}
 		x.out = scalar.AppendString(x.out, *v)
 		return true
-	case 16: // accountRep
+	case 20: // accountRep
 		v, ok := x.resolveOrderAccountRep(f, obj)
 		if !ok {
 			return x.writeNull()
@@ -3606,7 +3725,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectEmployee(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 17: // version
+	case 21: // version
 		x.out = scalar.AppendInt(x.out, obj.Version)
 		return true
 	case 0:
@@ -3620,6 +3739,12 @@ func (x *execution) resolveOrderCustomer(f *operation.Field, obj *commerce.Order
 	defer x.recoverPanic(f, &ok)
 	x.currentField = f
 	v, err := x.orderResolvers.Customer(x.resolverCtx, obj)
+	return v, x.recordError(f, err)
+}
+
+func (x *execution) resolveOrderSubtotal(f *operation.Field, obj *commerce.Order) (v commerce.Money, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	v, err := obj.Subtotal()
 	return v, x.recordError(f, err)
 }
 
@@ -3736,6 +3861,82 @@ func (x *execution) resolveOrderAccountRep(f *operation.Field, obj *commerce.Ord
 	return v, x.recordError(f, err)
 }
 
+func numberOrderAdjustment(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "kind":
+		return 1, nil
+	case "label":
+		return 2, nil
+	case "amount":
+		return 3, nil
+	case "line":
+		return 4, nil
+	case "included":
+		return 5, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectOrderAdjustment writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectOrderAdjustment(set *operation.SelectionSet, obj *commerce.OrderAdjustment) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldOrderAdjustment(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldOrderAdjustment writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldOrderAdjustment(f *operation.Field, obj *commerce.OrderAdjustment) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"OrderAdjustment"`...)
+		return true
+	case 1: // kind
+		x.out = appendAdjustmentKind(x.out, obj.Kind)
+		return true
+	case 2: // label
+		x.out = scalar.AppendString(x.out, obj.Label)
+		return true
+	case 3: // amount
+		x.enter(f)
+		written := x.objectMoney(f.Set, &obj.Amount)
+		x.leave()
+		return written
+	case 4: // line
+		v, ok := x.resolveOrderAdjustmentLine(f, obj)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.out = scalar.AppendID(x.out, *v)
+		return true
+	case 5: // included
+		x.out = scalar.AppendBoolean(x.out, obj.Included)
+		return true
+	default:
+		panic("OrderAdjustment has no field number " + strconv.Itoa(f.Number))
+	}
+}
+
+func (x *execution) resolveOrderAdjustmentLine(f *operation.Field, obj *commerce.OrderAdjustment) (v *string, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
+	v, err := x.orderAdjustmentResolvers.Line(x.resolverCtx, obj)
+	return v, x.recordError(f, err)
+}
+
 func numberOrderConnection(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
@@ -3814,6 +4015,98 @@ func (x *execution) resolveOrderConnectionEdges(f *operation.Field, obj *paging.
 func (x *execution) resolveOrderConnectionPageInfo(f *operation.Field, obj *paging.Connection[*commerce.Order]) (v *paging.PageInfo, ok bool) {
 	defer x.recoverPanic(f, &ok)
 	return obj.PageInfo(), true
+}
+
+func numberOrderContact(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "email":
+		return 1, nil
+	case "phone":
+		return 2, nil
+	case "name":
+		return 3, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectOrderContact writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectOrderContact(set *operation.SelectionSet, obj *commerce.OrderContact) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldOrderContact(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldOrderContact writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldOrderContact(f *operation.Field, obj *commerce.OrderContact) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"OrderContact"`...)
+		return true
+	case 1: // email
+		v, ok := x.resolveOrderContactEmail(f, obj)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.out = scalar.AppendString(x.out, *v)
+		return true
+	case 2: // phone
+		v, ok := x.resolveOrderContactPhone(f, obj)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.out = scalar.AppendString(x.out, *v)
+		return true
+	case 3: // name
+		v, ok := x.resolveOrderContactName(f, obj)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.out = scalar.AppendString(x.out, *v)
+		return true
+	default:
+		panic("OrderContact has no field number " + strconv.Itoa(f.Number))
+	}
+}
+
+func (x *execution) resolveOrderContactEmail(f *operation.Field, obj *commerce.OrderContact) (v *string, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
+	v, err := x.orderContactResolvers.Email(x.resolverCtx, obj)
+	return v, x.recordError(f, err)
+}
+
+func (x *execution) resolveOrderContactPhone(f *operation.Field, obj *commerce.OrderContact) (v *string, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
+	v, err := x.orderContactResolvers.Phone(x.resolverCtx, obj)
+	return v, x.recordError(f, err)
+}
+
+func (x *execution) resolveOrderContactName(f *operation.Field, obj *commerce.OrderContact) (v *string, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
+	v, err := x.orderContactResolvers.Name(x.resolverCtx, obj)
+	return v, x.recordError(f, err)
 }
 
 func numberOrderEdge(name string) (int, operation.ArgumentsReader) {
@@ -6107,10 +6400,12 @@ func numberQuote(name string) (int, operation.ArgumentsReader) {
 		return operation.TypenameField, nil
 	case "lines":
 		return 1, nil
-	case "total":
+	case "subtotal":
 		return 2, nil
-	case "userErrors":
+	case "total":
 		return 3, nil
+	case "userErrors":
+		return 4, nil
 	default:
 		return 0, nil
 	}
@@ -6139,7 +6434,15 @@ func (x *execution) fieldQuote(f *operation.Field, obj *commerce.Quote) bool {
 		return true
 	case 1: // lines
 		return x.listQuotedLine(f, obj.Lines)
-	case 2: // total
+	case 2: // subtotal
+		if obj.Subtotal == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectMoney(f.Set, obj.Subtotal)
+		x.leave()
+		return written || x.writeNull()
+	case 3: // total
 		if obj.Total == nil {
 			return x.writeNull()
 		}
@@ -6147,7 +6450,7 @@ func (x *execution) fieldQuote(f *operation.Field, obj *commerce.Quote) bool {
 		written := x.objectMoney(f.Set, obj.Total)
 		x.leave()
 		return written || x.writeNull()
-	case 3: // userErrors
+	case 4: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
 		panic("Quote has no field number " + strconv.Itoa(f.Number))
@@ -6409,6 +6712,55 @@ func (x *execution) fieldReservationLimit(f *operation.Field, obj *commerce.Rese
 func (x *execution) resolveReservationLimitCode(f *operation.Field, obj *commerce.ReservationLimit) (v commerce.ErrorCode, ok bool) {
 	defer x.recoverPanic(f, &ok)
 	return obj.Code(), true
+}
+
+func numberSetAdjustmentsPayload(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "order":
+		return 1, nil
+	case "userErrors":
+		return 2, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectSetAdjustmentsPayload writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectSetAdjustmentsPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldSetAdjustmentsPayload(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldSetAdjustmentsPayload writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldSetAdjustmentsPayload(f *operation.Field, obj *Payload[commerce.Order]) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"SetAdjustmentsPayload"`...)
+		return true
+	case 1: // order
+		if obj.Value == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectOrder(f.Set, obj.Value)
+		x.leave()
+		return written || x.writeNull()
+	case 2: // userErrors
+		return x.listUserError(f, obj.UserErrors)
+	default:
+		panic("SetAdjustmentsPayload has no field number " + strconv.Itoa(f.Number))
+	}
 }
 
 func numberSetCustomFieldsPayload(name string) (int, operation.ArgumentsReader) {
@@ -6923,6 +7275,55 @@ func (x *execution) fieldUpdateEmployeePayload(f *operation.Field, obj *Payload[
 		return x.listUserError(f, obj.UserErrors)
 	default:
 		panic("UpdateEmployeePayload has no field number " + strconv.Itoa(f.Number))
+	}
+}
+
+func numberUpdateOrderPayload(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "order":
+		return 1, nil
+	case "userErrors":
+		return 2, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectUpdateOrderPayload writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectUpdateOrderPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldUpdateOrderPayload(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldUpdateOrderPayload writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldUpdateOrderPayload(f *operation.Field, obj *Payload[commerce.Order]) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"UpdateOrderPayload"`...)
+		return true
+	case 1: // order
+		if obj.Value == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectOrder(f.Set, obj.Value)
+		x.leave()
+		return written || x.writeNull()
+	case 2: // userErrors
+		return x.listUserError(f, obj.UserErrors)
+	default:
+		panic("UpdateOrderPayload has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -7827,6 +8228,17 @@ func (x *execution) listOrder(f *operation.Field, list []*commerce.Order) bool {
 	return x.closeList(from, valid)
 }
 
+func (x *execution) listOrderAdjustment(f *operation.Field, list []commerce.OrderAdjustment) bool {
+	from, valid := x.openList(f), true
+	for i := range list {
+		x.element(i)
+		if !x.objectOrderAdjustment(f.Set, &list[i]) {
+			valid = false
+		}
+	}
+	return x.closeList(from, valid)
+}
+
 func (x *execution) listOrderEdge(f *operation.Field, list []*paging.Edge[*commerce.Order]) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
@@ -8054,6 +8466,21 @@ func (x *execution) list_EntityOrNull(f *operation.Field, list []Entity) bool {
 	return x.closeList(from, valid)
 }
 
+func appendAdjustmentKind(b []byte, v commerce.AdjustmentKind) []byte {
+	switch v {
+	case commerce.AdjustmentShipping:
+		return append(b, `"SHIPPING"`...)
+	case commerce.AdjustmentTax:
+		return append(b, `"TAX"`...)
+	case commerce.AdjustmentDiscount:
+		return append(b, `"DISCOUNT"`...)
+	case commerce.AdjustmentFee:
+		return append(b, `"FEE"`...)
+	default:
+		return append(b, `""`...)
+	}
+}
+
 func appendErrorCode(b []byte, v commerce.ErrorCode) []byte {
 	switch v {
 	case commerce.CodeNotFound:
@@ -8114,6 +8541,10 @@ func appendOrderEventType(b []byte, v commerce.EventType) []byte {
 		return append(b, `"ITEM_REMOVED"`...)
 	case commerce.EventShippingAddressChanged:
 		return append(b, `"SHIPPING_ADDRESS_CHANGED"`...)
+	case commerce.EventAdjustmentsChanged:
+		return append(b, `"ADJUSTMENTS_CHANGED"`...)
+	case commerce.EventBillingChanged:
+		return append(b, `"BILLING_CHANGED"`...)
 	case commerce.EventCustomFieldsChanged:
 		return append(b, `"CUSTOM_FIELDS_CHANGED"`...)
 	case commerce.EventNoteAdded:
@@ -8174,6 +8605,8 @@ func appendPermission(b []byte, v access.Permission) []byte {
 		return append(b, `"PLACE_ORDER"`...)
 	case access.PermissionChangeOrder:
 		return append(b, `"CHANGE_ORDER"`...)
+	case access.PermissionAdjustOrder:
+		return append(b, `"ADJUST_ORDER"`...)
 	case access.PermissionFulfilOrder:
 		return append(b, `"FULFIL_ORDER"`...)
 	case access.PermissionCreateCustomer:

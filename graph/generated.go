@@ -29,6 +29,8 @@ type ResolverRoot interface {
 	InventoryLevel() InventoryLevelResolver
 	Mutation() MutationResolver
 	Order() OrderResolver
+	OrderAdjustment() OrderAdjustmentResolver
+	OrderContact() OrderContactResolver
 	OrderEvent() OrderEventResolver
 	OrderItem() OrderItemResolver
 	OrderUpdate() OrderUpdateResolver
@@ -261,12 +263,14 @@ type ComplexityRoot struct {
 		PlaceOrder            func(childComplexity int, input input.PlaceOrderInput) int
 		ReleaseOrder          func(childComplexity int, input input.ReleaseOrderInput) int
 		RemoveOrderItem       func(childComplexity int, input input.RemoveOrderItemInput) int
+		SetAdjustments        func(childComplexity int, input input.SetAdjustmentsInput) int
 		SetCustomFields       func(childComplexity int, input input.SetCustomFieldsInput) int
 		SetInventoryLevel     func(childComplexity int, input input.SetInventoryLevelInput) int
 		SetOrderItem          func(childComplexity int, input input.SetOrderItemInput) int
 		ShipOrder             func(childComplexity int, input input.ShipOrderInput) int
 		UpdateCustomer        func(childComplexity int, input input.UpdateCustomerInput) int
 		UpdateEmployee        func(childComplexity int, input input.UpdateEmployeeInput) int
+		UpdateOrder           func(childComplexity int, input input.UpdateOrderInput) int
 		UpdateProduct         func(childComplexity int, input input.UpdateProductInput) int
 		UpdateShippingAddress func(childComplexity int, input input.UpdateShippingAddressInput) int
 		UpdateWarehouse       func(childComplexity int, input input.UpdateWarehouseInput) int
@@ -280,8 +284,11 @@ type ComplexityRoot struct {
 
 	Order struct {
 		AccountRep           func(childComplexity int) int
+		Adjustments          func(childComplexity int) int
 		AvailableTransitions func(childComplexity int) int
+		BillingAddress       func(childComplexity int) int
 		Carrier              func(childComplexity int) int
+		Contact              func(childComplexity int) int
 		Customer             func(childComplexity int) int
 		Hold                 func(childComplexity int) int
 		ID                   func(childComplexity int) int
@@ -291,6 +298,7 @@ type ComplexityRoot struct {
 		PlacedAt             func(childComplexity int) int
 		ShippingAddress      func(childComplexity int) int
 		Status               func(childComplexity int) int
+		Subtotal             func(childComplexity int) int
 		Timeline             func(childComplexity int, first *int32, after *string, last *int32, before *string) int
 		Total                func(childComplexity int) int
 		TrackingNumber       func(childComplexity int) int
@@ -298,10 +306,24 @@ type ComplexityRoot struct {
 		Version              func(childComplexity int) int
 	}
 
+	OrderAdjustment struct {
+		Amount   func(childComplexity int) int
+		Included func(childComplexity int) int
+		Kind     func(childComplexity int) int
+		Label    func(childComplexity int) int
+		Line     func(childComplexity int) int
+	}
+
 	OrderConnection struct {
 		Edges    func(childComplexity int) int
 		Nodes    func(childComplexity int) int
 		PageInfo func(childComplexity int) int
+	}
+
+	OrderContact struct {
+		Email func(childComplexity int) int
+		Name  func(childComplexity int) int
+		Phone func(childComplexity int) int
 	}
 
 	OrderEdge struct {
@@ -445,6 +467,7 @@ type ComplexityRoot struct {
 
 	Quote struct {
 		Lines      func(childComplexity int) int
+		Subtotal   func(childComplexity int) int
 		Total      func(childComplexity int) int
 		UserErrors func(childComplexity int) int
 	}
@@ -474,6 +497,11 @@ type ComplexityRoot struct {
 		Field   func(childComplexity int) int
 		Limit   func(childComplexity int) int
 		Message func(childComplexity int) int
+	}
+
+	SetAdjustmentsPayload struct {
+		UserErrors func(childComplexity int) int
+		Value      func(childComplexity int) int
 	}
 
 	SetCustomFieldsPayload struct {
@@ -521,6 +549,11 @@ type ComplexityRoot struct {
 	}
 
 	UpdateEmployeePayload struct {
+		UserErrors func(childComplexity int) int
+		Value      func(childComplexity int) int
+	}
+
+	UpdateOrderPayload struct {
 		UserErrors func(childComplexity int) int
 		Value      func(childComplexity int) int
 	}
@@ -617,6 +650,8 @@ type MutationResolver interface {
 	SetOrderItem(ctx context.Context, input input.SetOrderItemInput) (*Payload[commerce.Order], error)
 	RemoveOrderItem(ctx context.Context, input input.RemoveOrderItemInput) (*Payload[commerce.Order], error)
 	UpdateShippingAddress(ctx context.Context, input input.UpdateShippingAddressInput) (*Payload[commerce.Order], error)
+	SetAdjustments(ctx context.Context, input input.SetAdjustmentsInput) (*Payload[commerce.Order], error)
+	UpdateOrder(ctx context.Context, input input.UpdateOrderInput) (*Payload[commerce.Order], error)
 	AddOrderNote(ctx context.Context, input input.AddOrderNoteInput) (*Payload[commerce.Order], error)
 	HoldOrder(ctx context.Context, input input.HoldOrderInput) (*Payload[commerce.Order], error)
 	ReleaseOrder(ctx context.Context, input input.ReleaseOrderInput) (*Payload[commerce.Order], error)
@@ -642,6 +677,16 @@ type OrderResolver interface {
 	TrackingNumber(ctx context.Context, obj *commerce.Order) (*string, error)
 	Carrier(ctx context.Context, obj *commerce.Order) (*string, error)
 	AccountRep(ctx context.Context, obj *commerce.Order) (*commerce.Employee, error)
+}
+
+type OrderAdjustmentResolver interface {
+	Line(ctx context.Context, obj *commerce.OrderAdjustment) (*string, error)
+}
+
+type OrderContactResolver interface {
+	Email(ctx context.Context, obj *commerce.OrderContact) (*string, error)
+	Phone(ctx context.Context, obj *commerce.OrderContact) (*string, error)
+	Name(ctx context.Context, obj *commerce.OrderContact) (*string, error)
 }
 
 type OrderEventResolver interface {
@@ -790,8 +835,10 @@ enum Permission {
   READ_STAFF
   "Place orders."
   PLACE_ORDER
-  "Change the line items or the shipping address of an order, add notes, and cancel an order."
+  "Change the line items, the addresses or the contact of an order, add notes, and cancel an order."
   CHANGE_ORDER
+  "Set the amounts for shipping, taxes, discounts and fees of an order."
+  ADJUST_ORDER
   "Confirm, ship and deliver orders, and put them on hold."
   FULFIL_ORDER
   "Create customers."
@@ -1272,6 +1319,16 @@ input PlaceOrderInput {
   items: [OrderLineInput!]!
   "The shipping address. It can also be set later, with the mutation ` + "`" + `updateShippingAddress` + "`" + `."
   shippingAddress: AddressInput
+  "The billing address. It can also be set later, with the mutation ` + "`" + `updateOrder` + "`" + `."
+  billingAddress: AddressInput
+  "Who the shop contacts about the order. It can also be set later, with the mutation ` + "`" + `updateOrder` + "`" + `."
+  contact: OrderContactInput
+  """
+  Up to 20 amounts for shipping, taxes, discounts and fees. The order's total must not be negative.
+
+  Access: staff, admins, services.
+  """
+  adjustments: [OrderAdjustmentInput!] @access(permission: ADJUST_ORDER)
   """
   The total that the customer agreed to. If the order's total differs, the server does not place the
   order and returns the user error ` + "`" + `PriceChanged` + "`" + `. If this field is omitted, the server accepts any
@@ -1295,6 +1352,46 @@ input QuoteInput {
   their quantities.
   """
   items: [OrderLineInput!]!
+  """
+  Up to 20 amounts for shipping, taxes, discounts and fees. The total must not be negative.
+
+  Access: staff, admins, services.
+  """
+  adjustments: [OrderAdjustmentInput!] @access(permission: ADJUST_ORDER)
+}
+
+"""
+An amount for shipping, a tax, a discount or a fee of an order. It is in the currency of the order's
+line items.
+"""
+input OrderAdjustmentInput {
+  "The kind."
+  kind: AdjustmentKind!
+  "A text for the customer, such as ` + "`" + `VAT 19 %` + "`" + `. It has up to 100 bytes."
+  label: String!
+  """
+  The amount in the main unit of the currency, such as dollars, not cents. It is a decimal string with up
+  to 15 digits, and must not have more decimal places than the currency. The amount of a discount must not
+  be positive. Other amounts must not be negative.
+  """
+  amount: Decimal!
+  """
+  The SKU of the line item to which the amount belongs. If the line item is removed, the adjustment is
+  removed, too. If this field is omitted, the amount belongs to no line item.
+  """
+  line: ID
+  "True for a tax that the prices already contain. It does not change the total."
+  included: Boolean! = false
+}
+
+"Who the shop contacts about an order. Set at least one field."
+input OrderContactInput {
+  "The email address. The rules of ` + "`" + `CreateCustomerInput.email` + "`" + ` apply, but the address need not be unique."
+  email: String
+  "The phone number, which has up to 40 bytes."
+  phone: String
+  "The name, which has up to 200 bytes."
+  name: String
 }
 
 "A product and its quantity, as input for an order or a quote."
@@ -1305,7 +1402,7 @@ input OrderLineInput {
   quantity: Int!
 }
 
-"A shipping address. Each field can have up to 200 bytes."
+"A shipping or billing address. Each field can have up to 200 bytes."
 input AddressInput {
   "The name of the recipient."
   recipient: String!
@@ -1477,6 +1574,39 @@ input UpdateShippingAddressInput {
   orderId: ID!
   "The shipping address."
   shippingAddress: AddressInput!
+  """
+  The ` + "`" + `version` + "`" + ` that the order had when the client read it. If the version has changed since then,
+  the mutation changes nothing, and returns the user error ` + "`" + `VersionConflict` + "`" + ` and the current order.
+  If this field is omitted, the server does not check the version.
+  """
+  expectedVersion: Int
+}
+
+"The adjustments of an order."
+input SetAdjustmentsInput {
+  "The order's ID."
+  orderId: ID!
+  """
+  Up to 20 adjustments, which replace all current adjustments. If the list is empty, the mutation removes
+  all adjustments.
+  """
+  adjustments: [OrderAdjustmentInput!]!
+  """
+  The ` + "`" + `version` + "`" + ` that the order had when the client read it. If the version has changed since then,
+  the mutation changes nothing, and returns the user error ` + "`" + `VersionConflict` + "`" + ` and the current order.
+  If this field is omitted, the server does not check the version.
+  """
+  expectedVersion: Int
+}
+
+"The new values of an order's fields. Fields that are omitted or null keep their current values."
+input UpdateOrderInput {
+  "The order's ID."
+  orderId: ID!
+  "The billing address."
+  billingAddress: AddressInput
+  "Who the shop contacts about the order. It replaces the current contact."
+  contact: OrderContactInput
   """
   The ` + "`" + `version` + "`" + ` that the order had when the client read it. If the version has changed since then,
   the mutation changes nothing, and returns the user error ` + "`" + `VersionConflict` + "`" + ` and the current order.
@@ -1830,6 +1960,8 @@ type Mutation {
   ` + "`" + `PriceChanged` + "`" + ` with the new total. If the quantity decreases, the remaining units keep their
   price.
 
+  If the order has adjustments, they stay as they are, and customers cannot use this mutation.
+
   Cost: one DynamoDB transaction (write pattern WP9). Access: customers (their own), staff, admins,
   services.
   """
@@ -1841,6 +1973,9 @@ type Mutation {
   """
   Removes a line item from a pending order. The mutation cannot remove the only line item of an
   order. Cancel such an order instead.
+
+  The adjustments of the line item are removed, too. If the order has adjustments, customers cannot
+  use this mutation.
 
   Cost: one DynamoDB transaction (write pattern WP10). Access: customers (their own), staff, admins,
   services.
@@ -1860,6 +1995,30 @@ type Mutation {
     "The order and the address."
     input: UpdateShippingAddressInput!
   ): UpdateShippingAddressPayload @access(permission: CHANGE_ORDER)
+    @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict", "InvalidTransition"])
+  """
+  Replaces the amounts for shipping, taxes, discounts and fees of a pending or confirmed order, and
+  computes its total again. If a table is older than this mutation, the mutation returns the error
+  ` + "`" + `UNAVAILABLE` + "`" + ` until an operator runs ` + "`" + `ordergraph table apply order.adjustments` + "`" + `.
+
+  Cost: one DynamoDB transaction (write pattern WP24). Access: staff, admins, services.
+  """
+  setAdjustments(
+    "The order and its adjustments."
+    input: SetAdjustmentsInput!
+  ): SetAdjustmentsPayload @access(permission: ADJUST_ORDER)
+    @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict", "InvalidTransition", "TooManyLines"])
+  """
+  Sets or replaces the billing address and the contact of a pending or confirmed order. In an older
+  table, it returns the same error as ` + "`" + `setAdjustments` + "`" + `.
+
+  Cost: one DynamoDB transaction (write pattern WP25). Access: customers (their own), staff, admins,
+  services.
+  """
+  updateOrder(
+    "The order and its new values."
+    input: UpdateOrderInput!
+  ): UpdateOrderPayload @access(permission: CHANGE_ORDER)
     @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict", "InvalidTransition"])
   """
   Adds a note to an order's timeline. The order can have any status.
@@ -2356,6 +2515,30 @@ The result of ` + "`" + `updateShippingAddress` + "`" + `. If the mutation was r
 User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `InvalidTransition` + "`" + `.
 """
 type UpdateShippingAddressPayload {
+  "The order after the mutation. If the user error is a ` + "`" + `VersionConflict` + "`" + `, the field contains the current order, or null if the order does not exist. After any other user error, the field is null."
+  order: Order
+  "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
+  userErrors: [UserError!]!
+}
+
+"""
+The result of ` + "`" + `setAdjustments` + "`" + `. If the mutation was rejected, ` + "`" + `order` + "`" + ` is null. After a ` + "`" + `VersionConflict` + "`" + `, however, it contains the current record.
+
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `InvalidTransition` + "`" + `, ` + "`" + `TooManyLines` + "`" + `.
+"""
+type SetAdjustmentsPayload {
+  "The order after the mutation. If the user error is a ` + "`" + `VersionConflict` + "`" + `, the field contains the current order, or null if the order does not exist. After any other user error, the field is null."
+  order: Order
+  "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
+  userErrors: [UserError!]!
+}
+
+"""
+The result of ` + "`" + `updateOrder` + "`" + `. If the mutation was rejected, ` + "`" + `order` + "`" + ` is null. After a ` + "`" + `VersionConflict` + "`" + `, however, it contains the current record.
+
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `InvalidTransition` + "`" + `.
+"""
+type UpdateOrderPayload {
   "The order after the mutation. If the user error is a ` + "`" + `VersionConflict` + "`" + `, the field contains the current order, or null if the order does not exist. After any other user error, the field is null."
   order: Order
   "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
@@ -3269,8 +3452,12 @@ type Order @key(fields: "id") @access(permission: READ_ORDER) {
   Cost: one DynamoDB BatchGetItem for a page of orders (access pattern AP6).
   """
   customer: Customer @reads(pattern: "AP6") @access(permission: READ_CUSTOMER)
-  "The sum of the subtotals of all line items."
+  "What the order costs: the subtotal and all adjustments that are not included in it."
   total: Money!
+  "The sum of the subtotals of all line items."
+  subtotal: Money!
+  "The amounts for shipping, taxes, discounts and fees. There are at most 20."
+  adjustments: [OrderAdjustment!]!
   """
   The number of line items in the order, regardless of their quantities.
 
@@ -3370,6 +3557,10 @@ type Order @key(fields: "id") @access(permission: READ_ORDER) {
   hold: OrderHold
   "The shipping address, or null if the order has no shipping address."
   shippingAddress: Address
+  "The billing address, or null if the order has no billing address."
+  billingAddress: Address
+  "Who the shop contacts about the order, or null if the order has no contact of its own."
+  contact: OrderContact
   """
   The carrier's tracking number for the shipment. The field is null if the order has not been
   shipped, or was shipped without a tracking number.
@@ -3445,6 +3636,50 @@ type OrderHold @access(permission: READ_ORDER) {
   since: DateTime!
 }
 
+"The kind of an adjustment."
+enum AdjustmentKind {
+  "An amount for the delivery."
+  SHIPPING
+  "A tax."
+  TAX
+  "A discount. Its amount is not positive."
+  DISCOUNT
+  "Another amount, such as for gift wrapping."
+  FEE
+}
+
+"""
+A part of what an order costs that is not the price of a product.
+
+Access: customers (their own), staff, admins, services.
+"""
+type OrderAdjustment @access(permission: READ_ORDER) {
+  "The kind."
+  kind: AdjustmentKind!
+  "A text for the customer."
+  label: String!
+  "The amount. The amount of a discount is not positive. Other amounts are not negative."
+  amount: Money!
+  "The SKU of the line item to which the amount belongs, or null if it belongs to no line item."
+  line: ID
+  "True for a tax that the prices already contain. It does not change the total."
+  included: Boolean!
+}
+
+"""
+Who the shop contacts about an order.
+
+Access: customers (their own), staff, admins, services.
+"""
+type OrderContact @access(permission: READ_ORDER) {
+  "The email address, or null if there is none."
+  email: String
+  "The phone number, or null if there is none."
+  phone: String
+  "The name, or null if there is none."
+  name: String
+}
+
 "Who can read a note in an order's timeline."
 enum NoteVisibility {
   "Staff, admins and services."
@@ -3471,6 +3706,10 @@ enum OrderEventType {
   ITEM_REMOVED
   "The shipping address changed."
   SHIPPING_ADDRESS_CHANGED
+  "The adjustments changed."
+  ADJUSTMENTS_CHANGED
+  "The billing address or the contact changed."
+  BILLING_CHANGED
   "Custom fields of the order or of its line items changed."
   CUSTOM_FIELDS_CHANGED
   "A note was added to the order."
@@ -3533,7 +3772,7 @@ type OrderEvent @access(permission: READ_ORDER) {
   warehouse: Warehouse @reads(pattern: "AP30") @access(permission: READ_STOCK)
 }
 
-"A shipping address."
+"A shipping or billing address."
 type Address @shareable {
   "The name of the recipient."
   recipient: String!
@@ -3956,7 +4195,11 @@ type Quote {
   """
   lines: [QuotedLine!]!
   """
-  The sum of all subtotals. The field is null if the input is invalid, if a product does not exist,
+  The sum of all subtotals. The field is null if ` + "`" + `total` + "`" + ` is null.
+  """
+  subtotal: Money
+  """
+  The subtotal and all adjustments that are not included in it. The field is null if the input is invalid, if a product does not exist,
   or if the products have different currencies.
   """
   total: Money
@@ -4554,6 +4797,20 @@ func (ec *executionContext) field_Mutation_removeOrderItem_args(ctx context.Cont
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_setAdjustments_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (input.SetAdjustmentsInput, error) {
+			return ec.unmarshalNSetAdjustmentsInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐSetAdjustmentsInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_setCustomFields_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -4630,6 +4887,20 @@ func (ec *executionContext) field_Mutation_updateEmployee_args(ctx context.Conte
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (input.UpdateEmployeeInput, error) {
 			return ec.unmarshalNUpdateEmployeeInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐUpdateEmployeeInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_updateOrder_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (input.UpdateOrderInput, error) {
+			return ec.unmarshalNUpdateOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐUpdateOrderInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -7628,6 +7899,112 @@ func (ec *executionContext) unmarshalInputMoneyInput(ctx context.Context, obj an
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputOrderAdjustmentInput(ctx context.Context, obj any) (input.OrderAdjustmentInput, error) {
+	var it input.OrderAdjustmentInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["included"]; !present {
+		asMap["included"] = false
+	}
+
+	fieldsInOrder := [...]string{"kind", "label", "amount", "line", "included"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "kind":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("kind"))
+			data, err := ec.unmarshalNAdjustmentKind2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐAdjustmentKind(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Kind = data
+		case "label":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("label"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Label = data
+		case "amount":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("amount"))
+			data, err := ec.unmarshalNDecimal2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Amount = data
+		case "line":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("line"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Line = data
+		case "included":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("included"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Included = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputOrderContactInput(ctx context.Context, obj any) (input.OrderContactInput, error) {
+	var it input.OrderContactInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"email", "phone", "name"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "email":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("email"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Email = data
+		case "phone":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("phone"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Phone = data
+		case "name":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("name"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Name = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputOrderLineInput(ctx context.Context, obj any) (input.OrderLineInput, error) {
 	var it input.OrderLineInput
 	if obj == nil {
@@ -7683,7 +8060,7 @@ func (ec *executionContext) unmarshalInputPlaceOrderInput(ctx context.Context, o
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"customerId", "items", "shippingAddress", "expectedTotal", "idempotencyKey", "customFields"}
+	fieldsInOrder := [...]string{"customerId", "items", "shippingAddress", "billingAddress", "contact", "adjustments", "expectedTotal", "idempotencyKey", "customFields"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -7711,6 +8088,27 @@ func (ec *executionContext) unmarshalInputPlaceOrderInput(ctx context.Context, o
 				return it, err
 			}
 			it.ShippingAddress = data
+		case "billingAddress":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("billingAddress"))
+			data, err := ec.unmarshalOAddressInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐAddressInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.BillingAddress = data
+		case "contact":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("contact"))
+			data, err := ec.unmarshalOOrderContactInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐOrderContactInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Contact = data
+		case "adjustments":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("adjustments"))
+			data, err := ec.unmarshalOOrderAdjustmentInput2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐOrderAdjustmentInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Adjustments = data
 		case "expectedTotal":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expectedTotal"))
 			data, err := ec.unmarshalOMoneyInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐMoneyInput(ctx, v)
@@ -7748,7 +8146,7 @@ func (ec *executionContext) unmarshalInputQuoteInput(ctx context.Context, obj an
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"items", "customFields"}
+	fieldsInOrder := [...]string{"items", "adjustments", "customFields"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -7762,6 +8160,13 @@ func (ec *executionContext) unmarshalInputQuoteInput(ctx context.Context, obj an
 				return it, err
 			}
 			it.Items = data
+		case "adjustments":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("adjustments"))
+			data, err := ec.unmarshalOOrderAdjustmentInput2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐOrderAdjustmentInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Adjustments = data
 		case "customFields":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("customFields"))
 			data, err := ec.unmarshalOCustomFields2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐCustomFields(ctx, v)
@@ -7850,6 +8255,50 @@ func (ec *executionContext) unmarshalInputRemoveOrderItemInput(ctx context.Conte
 				return it, err
 			}
 			it.Sku = data
+		case "expectedVersion":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expectedVersion"))
+			data, err := ec.unmarshalOInt2ᚖint32(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExpectedVersion = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputSetAdjustmentsInput(ctx context.Context, obj any) (input.SetAdjustmentsInput, error) {
+	var it input.SetAdjustmentsInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"orderId", "adjustments", "expectedVersion"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "orderId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("orderId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.OrderID = data
+		case "adjustments":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("adjustments"))
+			data, err := ec.unmarshalNOrderAdjustmentInput2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐOrderAdjustmentInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Adjustments = data
 		case "expectedVersion":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expectedVersion"))
 			data, err := ec.unmarshalOInt2ᚖint32(ctx, v)
@@ -8286,6 +8735,57 @@ func (ec *executionContext) unmarshalInputUpdateEmployeeInput(ctx context.Contex
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputUpdateOrderInput(ctx context.Context, obj any) (input.UpdateOrderInput, error) {
+	var it input.UpdateOrderInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"orderId", "billingAddress", "contact", "expectedVersion"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "orderId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("orderId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.OrderID = data
+		case "billingAddress":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("billingAddress"))
+			data, err := ec.unmarshalOAddressInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐAddressInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.BillingAddress = data
+		case "contact":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("contact"))
+			data, err := ec.unmarshalOOrderContactInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐOrderContactInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Contact = data
+		case "expectedVersion":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expectedVersion"))
+			data, err := ec.unmarshalOInt2ᚖint32(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExpectedVersion = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputUpdateProductInput(ctx context.Context, obj any) (input.UpdateProductInput, error) {
 	var it input.UpdateProductInput
 	if obj == nil {
@@ -8523,7 +9023,11 @@ var notFoundImplementors = []string{"NotFound", "UserError"}
 
 var orderImplementors = []string{"Order", "_Entity"}
 
+var orderAdjustmentImplementors = []string{"OrderAdjustment"}
+
 var orderConnectionImplementors = []string{"OrderConnection"}
+
+var orderContactImplementors = []string{"OrderContact"}
 
 var orderEdgeImplementors = []string{"OrderEdge"}
 
@@ -8569,6 +9073,8 @@ var removeOrderItemPayloadImplementors = []string{"RemoveOrderItemPayload"}
 
 var reservationLimitImplementors = []string{"ReservationLimit", "UserError"}
 
+var setAdjustmentsPayloadImplementors = []string{"SetAdjustmentsPayload"}
+
 var setCustomFieldsPayloadImplementors = []string{"SetCustomFieldsPayload"}
 
 var setInventoryLevelPayloadImplementors = []string{"SetInventoryLevelPayload"}
@@ -8586,6 +9092,8 @@ var tooManyLinesImplementors = []string{"TooManyLines", "UserError"}
 var updateCustomerPayloadImplementors = []string{"UpdateCustomerPayload"}
 
 var updateEmployeePayloadImplementors = []string{"UpdateEmployeePayload"}
+
+var updateOrderPayloadImplementors = []string{"UpdateOrderPayload"}
 
 var updateProductPayloadImplementors = []string{"UpdateProductPayload"}
 
@@ -9008,6 +9516,27 @@ func (ec *executionContext) unmarshalNAdjustInventoryInput2githubᚗcomᚋorderg
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNAdjustmentKind2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐAdjustmentKind(ctx context.Context, v any) (commerce.AdjustmentKind, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := unmarshalNAdjustmentKind2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐAdjustmentKind[tmp]
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+var (
+	unmarshalNAdjustmentKind2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐAdjustmentKind = map[string]commerce.AdjustmentKind{
+		"SHIPPING": commerce.AdjustmentShipping,
+		"TAX":      commerce.AdjustmentTax,
+		"DISCOUNT": commerce.AdjustmentDiscount,
+		"FEE":      commerce.AdjustmentFee,
+	}
+	marshalNAdjustmentKind2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐAdjustmentKind = map[commerce.AdjustmentKind]string{
+		commerce.AdjustmentShipping: "SHIPPING",
+		commerce.AdjustmentTax:      "TAX",
+		commerce.AdjustmentDiscount: "DISCOUNT",
+		commerce.AdjustmentFee:      "FEE",
+	}
+)
+
 func (ec *executionContext) unmarshalNAssignAccountRepInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐAssignAccountRepInput(ctx context.Context, v any) (input.AssignAccountRepInput, error) {
 	res, err := ec.unmarshalInputAssignAccountRepInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -9113,6 +9642,25 @@ func (ec *executionContext) unmarshalNMoneyInput2ᚖgithubᚗcomᚋordergraphᚋ
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNOrderAdjustmentInput2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐOrderAdjustmentInputᚄ(ctx context.Context, v any) ([]*input.OrderAdjustmentInput, error) {
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*input.OrderAdjustmentInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNOrderAdjustmentInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐOrderAdjustmentInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalNOrderAdjustmentInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐOrderAdjustmentInput(ctx context.Context, v any) (*input.OrderAdjustmentInput, error) {
+	res, err := ec.unmarshalInputOrderAdjustmentInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNOrderLineInput2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐOrderLineInputᚄ(ctx context.Context, v any) ([]*input.OrderLineInput, error) {
 	vSlice := graphql.CoerceList(v)
 	var err error
@@ -9175,6 +9723,11 @@ func (ec *executionContext) unmarshalNRemoveOrderItemInput2githubᚗcomᚋorderg
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNSetAdjustmentsInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐSetAdjustmentsInput(ctx context.Context, v any) (input.SetAdjustmentsInput, error) {
+	res, err := ec.unmarshalInputSetAdjustmentsInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNSetCustomFieldsInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐSetCustomFieldsInput(ctx context.Context, v any) (input.SetCustomFieldsInput, error) {
 	res, err := ec.unmarshalInputSetCustomFieldsInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -9218,6 +9771,11 @@ func (ec *executionContext) unmarshalNUpdateCustomerInput2githubᚗcomᚋordergr
 
 func (ec *executionContext) unmarshalNUpdateEmployeeInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐUpdateEmployeeInput(ctx context.Context, v any) (input.UpdateEmployeeInput, error) {
 	res, err := ec.unmarshalInputUpdateEmployeeInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNUpdateOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐUpdateOrderInput(ctx context.Context, v any) (input.UpdateOrderInput, error) {
+	res, err := ec.unmarshalInputUpdateOrderInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
@@ -9495,6 +10053,31 @@ var (
 		commerce.VisibilityCustomer: "CUSTOMER",
 	}
 )
+
+func (ec *executionContext) unmarshalOOrderAdjustmentInput2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐOrderAdjustmentInputᚄ(ctx context.Context, v any) ([]*input.OrderAdjustmentInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*input.OrderAdjustmentInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNOrderAdjustmentInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐOrderAdjustmentInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalOOrderContactInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐOrderContactInput(ctx context.Context, v any) (*input.OrderContactInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputOrderContactInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
 
 func (ec *executionContext) unmarshalOOrderStatus2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐStatusᚄ(ctx context.Context, v any) ([]commerce.Status, error) {
 	if v == nil {

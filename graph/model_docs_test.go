@@ -85,8 +85,10 @@ func attributeList() string {
 		}
 	}
 	add("element of items", model.EmbeddedItemAttributes())
-	add("shippingAddress", model.AddressAttributes())
+	add("shippingAddress, billingAddress", model.AddressAttributes())
 	add("hold", model.HoldAttributes())
+	add("contact", model.ContactAttributes())
+	add("element of adjustments", model.AdjustmentAttributes())
 	var b strings.Builder
 	b.WriteString("```\n")
 	for i, line := range lines {
@@ -134,8 +136,10 @@ func TestGoldenLimitsOfValues(t *testing.T) {
 
 - most phone numbers: %d, each up to %d bytes
 
+- most adjustments of an order: %d, with labels up to %d bytes
+
 - longest amount of money: %d digits, including decimals
 `, commerce.MaxLines, commerce.MaxQuantity, commerce.MaxInventoryLevel, commerce.MaxTotalInventory, commerce.MaxIDLength, commerce.MaxEmail,
-		commerce.MaxIdempotencyKey, commerce.MaxName, commerce.MaxNote, commerce.MaxFoldedName, commerce.MaxPhoneNumbers, commerce.MaxPhoneNumberLength,
+		commerce.MaxIdempotencyKey, commerce.MaxName, commerce.MaxNote, commerce.MaxFoldedName, commerce.MaxPhoneNumbers, commerce.MaxPhoneNumberLength, commerce.MaxAdjustments, commerce.MaxAdjustmentLabel,
 		commerce.MaxPriceDigits)+"\n")
 }

@@ -885,6 +885,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.RemoveOrderItem(childComplexity, args["input"].(input.RemoveOrderItemInput)), true
+	case "Mutation.setAdjustments":
+		if e.ComplexityRoot.Mutation.SetAdjustments == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_setAdjustments_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.SetAdjustments(childComplexity, args["input"].(input.SetAdjustmentsInput)), true
 	case "Mutation.setCustomFields":
 		if e.ComplexityRoot.Mutation.SetCustomFields == nil {
 			break
@@ -951,6 +962,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.UpdateEmployee(childComplexity, args["input"].(input.UpdateEmployeeInput)), true
+	case "Mutation.updateOrder":
+		if e.ComplexityRoot.Mutation.UpdateOrder == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_updateOrder_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.UpdateOrder(childComplexity, args["input"].(input.UpdateOrderInput)), true
 	case "Mutation.updateProduct":
 		if e.ComplexityRoot.Mutation.UpdateProduct == nil {
 			break
@@ -1010,18 +1032,36 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Order.AccountRep(childComplexity), true
+	case "Order.adjustments":
+		if e.ComplexityRoot.Order.Adjustments == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Order.Adjustments(childComplexity), true
 	case "Order.availableTransitions":
 		if e.ComplexityRoot.Order.AvailableTransitions == nil {
 			break
 		}
 
 		return e.ComplexityRoot.Order.AvailableTransitions(childComplexity), true
+	case "Order.billingAddress":
+		if e.ComplexityRoot.Order.BillingAddress == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Order.BillingAddress(childComplexity), true
 	case "Order.carrier":
 		if e.ComplexityRoot.Order.Carrier == nil {
 			break
 		}
 
 		return e.ComplexityRoot.Order.Carrier(childComplexity), true
+	case "Order.contact":
+		if e.ComplexityRoot.Order.Contact == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Order.Contact(childComplexity), true
 	case "Order.customer":
 		if e.ComplexityRoot.Order.Customer == nil {
 			break
@@ -1086,6 +1126,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Order.Status(childComplexity), true
+	case "Order.subtotal":
+		if e.ComplexityRoot.Order.Subtotal == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Order.Subtotal(childComplexity), true
 	case "Order.timeline":
 		if e.ComplexityRoot.Order.Timeline == nil {
 			break
@@ -1122,6 +1168,37 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.Order.Version(childComplexity), true
 
+	case "OrderAdjustment.amount":
+		if e.ComplexityRoot.OrderAdjustment.Amount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrderAdjustment.Amount(childComplexity), true
+	case "OrderAdjustment.included":
+		if e.ComplexityRoot.OrderAdjustment.Included == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrderAdjustment.Included(childComplexity), true
+	case "OrderAdjustment.kind":
+		if e.ComplexityRoot.OrderAdjustment.Kind == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrderAdjustment.Kind(childComplexity), true
+	case "OrderAdjustment.label":
+		if e.ComplexityRoot.OrderAdjustment.Label == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrderAdjustment.Label(childComplexity), true
+	case "OrderAdjustment.line":
+		if e.ComplexityRoot.OrderAdjustment.Line == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrderAdjustment.Line(childComplexity), true
+
 	case "OrderConnection.edges":
 		if e.ComplexityRoot.OrderConnection.Edges == nil {
 			break
@@ -1140,6 +1217,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.OrderConnection.PageInfo(childComplexity), true
+
+	case "OrderContact.email":
+		if e.ComplexityRoot.OrderContact.Email == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrderContact.Email(childComplexity), true
+	case "OrderContact.name":
+		if e.ComplexityRoot.OrderContact.Name == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrderContact.Name(childComplexity), true
+	case "OrderContact.phone":
+		if e.ComplexityRoot.OrderContact.Phone == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrderContact.Phone(childComplexity), true
 
 	case "OrderEdge.cursor":
 		if e.ComplexityRoot.OrderEdge.Cursor == nil {
@@ -1808,6 +1904,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Quote.Lines(childComplexity), true
+	case "Quote.subtotal":
+		if e.ComplexityRoot.Quote.Subtotal == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Quote.Subtotal(childComplexity), true
 	case "Quote.total":
 		if e.ComplexityRoot.Quote.Total == nil {
 			break
@@ -1914,6 +2016,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ReservationLimit.Message(childComplexity), true
+
+	case "SetAdjustmentsPayload.userErrors":
+		if e.ComplexityRoot.SetAdjustmentsPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SetAdjustmentsPayload.UserErrors(childComplexity), true
+	case "SetAdjustmentsPayload.order":
+		if e.ComplexityRoot.SetAdjustmentsPayload.Value == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SetAdjustmentsPayload.Value(childComplexity), true
 
 	case "SetCustomFieldsPayload.userErrors":
 		if e.ComplexityRoot.SetCustomFieldsPayload.UserErrors == nil {
@@ -2070,6 +2185,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.UpdateEmployeePayload.Value(childComplexity), true
+
+	case "UpdateOrderPayload.userErrors":
+		if e.ComplexityRoot.UpdateOrderPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UpdateOrderPayload.UserErrors(childComplexity), true
+	case "UpdateOrderPayload.order":
+		if e.ComplexityRoot.UpdateOrderPayload.Value == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UpdateOrderPayload.Value(childComplexity), true
 
 	case "UpdateProductPayload.userErrors":
 		if e.ComplexityRoot.UpdateProductPayload.UserErrors == nil {
@@ -2263,11 +2391,14 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputHoldOrderInput,
 		ec.unmarshalInputItemFieldsInput,
 		ec.unmarshalInputMoneyInput,
+		ec.unmarshalInputOrderAdjustmentInput,
+		ec.unmarshalInputOrderContactInput,
 		ec.unmarshalInputOrderLineInput,
 		ec.unmarshalInputPlaceOrderInput,
 		ec.unmarshalInputQuoteInput,
 		ec.unmarshalInputReleaseOrderInput,
 		ec.unmarshalInputRemoveOrderItemInput,
+		ec.unmarshalInputSetAdjustmentsInput,
 		ec.unmarshalInputSetCustomFieldsInput,
 		ec.unmarshalInputSetInventoryLevelInput,
 		ec.unmarshalInputSetOrderItemInput,
@@ -2275,6 +2406,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputTimeRange,
 		ec.unmarshalInputUpdateCustomerInput,
 		ec.unmarshalInputUpdateEmployeeInput,
+		ec.unmarshalInputUpdateOrderInput,
 		ec.unmarshalInputUpdateProductInput,
 		ec.unmarshalInputUpdateShippingAddressInput,
 		ec.unmarshalInputUpdateWarehouseInput,
@@ -2672,6 +2804,10 @@ func (ec *executionContext) childFields_Order(ctx context.Context, field graphql
 		return ec.fieldContext_Order_customer(ctx, field)
 	case "total":
 		return ec.fieldContext_Order_total(ctx, field)
+	case "subtotal":
+		return ec.fieldContext_Order_subtotal(ctx, field)
+	case "adjustments":
+		return ec.fieldContext_Order_adjustments(ctx, field)
 	case "itemCount":
 		return ec.fieldContext_Order_itemCount(ctx, field)
 	case "items":
@@ -2690,6 +2826,10 @@ func (ec *executionContext) childFields_Order(ctx context.Context, field graphql
 		return ec.fieldContext_Order_hold(ctx, field)
 	case "shippingAddress":
 		return ec.fieldContext_Order_shippingAddress(ctx, field)
+	case "billingAddress":
+		return ec.fieldContext_Order_billingAddress(ctx, field)
+	case "contact":
+		return ec.fieldContext_Order_contact(ctx, field)
 	case "trackingNumber":
 		return ec.fieldContext_Order_trackingNumber(ctx, field)
 	case "carrier":
@@ -2702,6 +2842,22 @@ func (ec *executionContext) childFields_Order(ctx context.Context, field graphql
 	return nil, fmt.Errorf("no field named %q was found under type Order", field.Name)
 }
 
+func (ec *executionContext) childFields_OrderAdjustment(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "kind":
+		return ec.fieldContext_OrderAdjustment_kind(ctx, field)
+	case "label":
+		return ec.fieldContext_OrderAdjustment_label(ctx, field)
+	case "amount":
+		return ec.fieldContext_OrderAdjustment_amount(ctx, field)
+	case "line":
+		return ec.fieldContext_OrderAdjustment_line(ctx, field)
+	case "included":
+		return ec.fieldContext_OrderAdjustment_included(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type OrderAdjustment", field.Name)
+}
+
 func (ec *executionContext) childFields_OrderConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "nodes":
@@ -2712,6 +2868,18 @@ func (ec *executionContext) childFields_OrderConnection(ctx context.Context, fie
 		return ec.fieldContext_OrderConnection_pageInfo(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type OrderConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_OrderContact(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "email":
+		return ec.fieldContext_OrderContact_email(ctx, field)
+	case "phone":
+		return ec.fieldContext_OrderContact_phone(ctx, field)
+	case "name":
+		return ec.fieldContext_OrderContact_name(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type OrderContact", field.Name)
 }
 
 func (ec *executionContext) childFields_OrderEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -2928,6 +3096,8 @@ func (ec *executionContext) childFields_Quote(ctx context.Context, field graphql
 	switch field.Name {
 	case "lines":
 		return ec.fieldContext_Quote_lines(ctx, field)
+	case "subtotal":
+		return ec.fieldContext_Quote_subtotal(ctx, field)
 	case "total":
 		return ec.fieldContext_Quote_total(ctx, field)
 	case "userErrors":
@@ -2974,6 +3144,16 @@ func (ec *executionContext) childFields_RemoveOrderItemPayload(ctx context.Conte
 		return ec.fieldContext_RemoveOrderItemPayload_userErrors(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type RemoveOrderItemPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_SetAdjustmentsPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "order":
+		return ec.fieldContext_SetAdjustmentsPayload_order(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_SetAdjustmentsPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SetAdjustmentsPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_SetCustomFieldsPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -3046,6 +3226,16 @@ func (ec *executionContext) childFields_UpdateEmployeePayload(ctx context.Contex
 		return ec.fieldContext_UpdateEmployeePayload_userErrors(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type UpdateEmployeePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_UpdateOrderPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "order":
+		return ec.fieldContext_UpdateOrderPayload_order(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_UpdateOrderPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UpdateOrderPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_UpdateProductPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -6684,6 +6874,96 @@ func (ec *executionContext) fieldContext_Mutation_updateShippingAddress(ctx cont
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_setAdjustments(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_setAdjustments(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().SetAdjustments(ctx, fc.Args["input"].(input.SetAdjustmentsInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {
+			return ec.marshalOSetAdjustmentsPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_Mutation_setAdjustments(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SetAdjustmentsPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_setAdjustments_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_updateOrder(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_updateOrder(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().UpdateOrder(ctx, fc.Args["input"].(input.UpdateOrderInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {
+			return ec.marshalOUpdateOrderPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_Mutation_updateOrder(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UpdateOrderPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_updateOrder_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_addOrderNote(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -7410,6 +7690,72 @@ func (ec *executionContext) fieldContext_Order_total(_ context.Context, field gr
 	return fc, nil
 }
 
+func (ec *executionContext) _Order_subtotal(ctx context.Context, field graphql.CollectedField, obj *commerce.Order) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Order_subtotal(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Subtotal()
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.Money) graphql.Marshaler {
+			return ec.marshalNMoney2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐMoney(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_Order_subtotal(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Order",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Money(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Order_adjustments(ctx context.Context, field graphql.CollectedField, obj *commerce.Order) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Order_adjustments(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Adjustments, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.OrderAdjustment) graphql.Marshaler {
+			return ec.marshalNOrderAdjustment2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐOrderAdjustmentᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_Order_adjustments(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Order",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_OrderAdjustment(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Order_itemCount(ctx context.Context, field graphql.CollectedField, obj *commerce.Order) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -7707,6 +8053,72 @@ func (ec *executionContext) fieldContext_Order_shippingAddress(_ context.Context
 	return fc, nil
 }
 
+func (ec *executionContext) _Order_billingAddress(ctx context.Context, field graphql.CollectedField, obj *commerce.Order) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Order_billingAddress(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.BillingAddress, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Address) graphql.Marshaler {
+			return ec.marshalOAddress2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐAddress(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_Order_billingAddress(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Order",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Address(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Order_contact(ctx context.Context, field graphql.CollectedField, obj *commerce.Order) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Order_contact(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Contact, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.OrderContact) graphql.Marshaler {
+			return ec.marshalOOrderContact2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐOrderContact(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_Order_contact(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Order",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_OrderContact(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Order_trackingNumber(ctx context.Context, field graphql.CollectedField, obj *commerce.Order) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -7812,6 +8224,135 @@ func (ec *executionContext) fieldContext_Order_version(_ context.Context, field 
 	return graphql.NewScalarFieldContext("Order", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
+func (ec *executionContext) _OrderAdjustment_kind(ctx context.Context, field graphql.CollectedField, obj *commerce.OrderAdjustment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrderAdjustment_kind(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Kind, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.AdjustmentKind) graphql.Marshaler {
+			return ec.marshalNAdjustmentKind2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐAdjustmentKind(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_OrderAdjustment_kind(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OrderAdjustment", field, false, false, errors.New("field of type AdjustmentKind does not have child fields"))
+}
+
+func (ec *executionContext) _OrderAdjustment_label(ctx context.Context, field graphql.CollectedField, obj *commerce.OrderAdjustment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrderAdjustment_label(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Label, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_OrderAdjustment_label(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OrderAdjustment", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _OrderAdjustment_amount(ctx context.Context, field graphql.CollectedField, obj *commerce.OrderAdjustment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrderAdjustment_amount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Amount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.Money) graphql.Marshaler {
+			return ec.marshalNMoney2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐMoney(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_OrderAdjustment_amount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "OrderAdjustment",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Money(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _OrderAdjustment_line(ctx context.Context, field graphql.CollectedField, obj *commerce.OrderAdjustment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrderAdjustment_line(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.OrderAdjustment().Line(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOID2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_OrderAdjustment_line(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OrderAdjustment", field, true, true, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _OrderAdjustment_included(ctx context.Context, field graphql.CollectedField, obj *commerce.OrderAdjustment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrderAdjustment_included(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Included, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_OrderAdjustment_included(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OrderAdjustment", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
 func (ec *executionContext) _OrderConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *paging.Connection[*commerce.Order]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -7909,6 +8450,78 @@ func (ec *executionContext) fieldContext_OrderConnection_pageInfo(_ context.Cont
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _OrderContact_email(ctx context.Context, field graphql.CollectedField, obj *commerce.OrderContact) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrderContact_email(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.OrderContact().Email(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_OrderContact_email(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OrderContact", field, true, true, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _OrderContact_phone(ctx context.Context, field graphql.CollectedField, obj *commerce.OrderContact) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrderContact_phone(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.OrderContact().Phone(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_OrderContact_phone(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OrderContact", field, true, true, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _OrderContact_name(ctx context.Context, field graphql.CollectedField, obj *commerce.OrderContact) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrderContact_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.OrderContact().Name(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_OrderContact_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OrderContact", field, true, true, errors.New("field of type String does not have child fields"))
 }
 
 func (ec *executionContext) _OrderEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *paging.Edge[*commerce.Order]) (ret graphql.Marshaler) {
@@ -10815,6 +11428,39 @@ func (ec *executionContext) fieldContext_Quote_lines(_ context.Context, field gr
 	return fc, nil
 }
 
+func (ec *executionContext) _Quote_subtotal(ctx context.Context, field graphql.CollectedField, obj *commerce.Quote) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Quote_subtotal(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Subtotal, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Money) graphql.Marshaler {
+			return ec.marshalOMoney2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐMoney(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_Quote_subtotal(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Quote",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Money(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Quote_total(ctx context.Context, field graphql.CollectedField, obj *commerce.Quote) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -11293,6 +11939,72 @@ func (ec *executionContext) _ReservationLimit_limit(ctx context.Context, field g
 
 func (ec *executionContext) fieldContext_ReservationLimit_limit(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("ReservationLimit", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _SetAdjustmentsPayload_order(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Order]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SetAdjustmentsPayload_order(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Value, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Order) graphql.Marshaler {
+			return ec.marshalOOrder2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐOrder(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_SetAdjustmentsPayload_order(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SetAdjustmentsPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Order(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _SetAdjustmentsPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Order]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SetAdjustmentsPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_SetAdjustmentsPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SetAdjustmentsPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _SetCustomFieldsPayload_order(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Order]) (ret graphql.Marshaler) {
@@ -11993,6 +12705,72 @@ func (ec *executionContext) _UpdateEmployeePayload_userErrors(ctx context.Contex
 func (ec *executionContext) fieldContext_UpdateEmployeePayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "UpdateEmployeePayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _UpdateOrderPayload_order(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Order]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UpdateOrderPayload_order(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Value, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Order) graphql.Marshaler {
+			return ec.marshalOOrder2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐOrder(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_UpdateOrderPayload_order(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UpdateOrderPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Order(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _UpdateOrderPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Order]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UpdateOrderPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_UpdateOrderPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UpdateOrderPayload",
 		Field:      field,
 		IsMethod:   false,
 		IsResolver: false,
@@ -14940,6 +15718,20 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
+		case "setAdjustments":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_setAdjustments(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "updateOrder":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_updateOrder(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		case "addOrderNote":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_addOrderNote(ctx, field)
@@ -15154,6 +15946,16 @@ func (ec *executionContext) _Order(ctx context.Context, sel ast.SelectionSet, ob
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "subtotal":
+			out.Values[i] = ec._Order_subtotal(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "adjustments":
+			out.Values[i] = ec._Order_adjustments(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		case "itemCount":
 			field := field
 
@@ -15331,6 +16133,16 @@ func (ec *executionContext) _Order(ctx context.Context, sel ast.SelectionSet, ob
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "billingAddress":
+			out.Values[i] = ec._Order_billingAddress(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "contact":
+			out.Values[i] = ec._Order_contact(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		case "trackingNumber":
 			field := field
 
@@ -15471,6 +16283,95 @@ func (ec *executionContext) _Order(ctx context.Context, sel ast.SelectionSet, ob
 	return out
 }
 
+func (ec *executionContext) _OrderAdjustment(ctx context.Context, sel ast.SelectionSet, obj *commerce.OrderAdjustment) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, orderAdjustmentImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("OrderAdjustment")
+		case "kind":
+			out.Values[i] = ec._OrderAdjustment_kind(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "label":
+			out.Values[i] = ec._OrderAdjustment_label(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "amount":
+			out.Values[i] = ec._OrderAdjustment_amount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "line":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._OrderAdjustment_line(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "included":
+			out.Values[i] = ec._OrderAdjustment_included(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 func (ec *executionContext) _OrderConnection(ctx context.Context, sel ast.SelectionSet, obj *paging.Connection[*commerce.Order]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, orderConnectionImplementors)
 
@@ -15496,6 +16397,151 @@ func (ec *executionContext) _OrderConnection(ctx context.Context, sel ast.Select
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+func (ec *executionContext) _OrderContact(ctx context.Context, sel ast.SelectionSet, obj *commerce.OrderContact) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, orderContactImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("OrderContact")
+		case "email":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._OrderContact_email(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "phone":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._OrderContact_phone(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "name":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._OrderContact_name(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -17396,6 +18442,11 @@ func (ec *executionContext) _Quote(ctx context.Context, sel ast.SelectionSet, ob
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "subtotal":
+			out.Values[i] = ec._Quote_subtotal(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		case "total":
 			out.Values[i] = ec._Quote_total(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
@@ -17602,6 +18653,47 @@ func (ec *executionContext) _ReservationLimit(ctx context.Context, sel ast.Selec
 			}
 		case "limit":
 			out.Values[i] = ec._ReservationLimit_limit(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+func (ec *executionContext) _SetAdjustmentsPayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.Order]) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, setAdjustmentsPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("SetAdjustmentsPayload")
+		case "order":
+			out.Values[i] = ec._SetAdjustmentsPayload_order(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._SetAdjustmentsPayload_userErrors(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -17967,6 +19059,47 @@ func (ec *executionContext) _UpdateEmployeePayload(ctx context.Context, sel ast.
 			}
 		case "userErrors":
 			out.Values[i] = ec._UpdateEmployeePayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+func (ec *executionContext) _UpdateOrderPayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.Order]) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, updateOrderPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("UpdateOrderPayload")
+		case "order":
+			out.Values[i] = ec._UpdateOrderPayload_order(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._UpdateOrderPayload_userErrors(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -18560,6 +19693,17 @@ func (ec *executionContext) __Service(ctx context.Context, sel ast.SelectionSet,
 	return out
 }
 
+func (ec *executionContext) marshalNAdjustmentKind2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐAdjustmentKind(ctx context.Context, sel ast.SelectionSet, v commerce.AdjustmentKind) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(marshalNAdjustmentKind2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐAdjustmentKind[v])
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
 func (ec *executionContext) marshalNCategory2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐCategoryᚄ(ctx context.Context, sel ast.SelectionSet, v []*commerce.Category) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
@@ -19106,6 +20250,26 @@ func (ec *executionContext) marshalNOrder2ᚖgithubᚗcomᚋordergraphᚋordergr
 	return ec._Order(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalNOrderAdjustment2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐOrderAdjustment(ctx context.Context, sel ast.SelectionSet, v commerce.OrderAdjustment) graphql.Marshaler {
+	return ec._OrderAdjustment(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNOrderAdjustment2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐOrderAdjustmentᚄ(ctx context.Context, sel ast.SelectionSet, v []commerce.OrderAdjustment) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNOrderAdjustment2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐOrderAdjustment(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) marshalNOrderConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐConnection(ctx context.Context, sel ast.SelectionSet, v *paging.Connection[*commerce.Order]) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -19231,6 +20395,8 @@ var (
 		"ITEM_SET":                 commerce.EventItemSet,
 		"ITEM_REMOVED":             commerce.EventItemRemoved,
 		"SHIPPING_ADDRESS_CHANGED": commerce.EventShippingAddressChanged,
+		"ADJUSTMENTS_CHANGED":      commerce.EventAdjustmentsChanged,
+		"BILLING_CHANGED":          commerce.EventBillingChanged,
 		"CUSTOM_FIELDS_CHANGED":    commerce.EventCustomFieldsChanged,
 		"NOTE_ADDED":               commerce.EventNoteAdded,
 		"HELD":                     commerce.EventHeld,
@@ -19246,6 +20412,8 @@ var (
 		commerce.EventItemSet:                "ITEM_SET",
 		commerce.EventItemRemoved:            "ITEM_REMOVED",
 		commerce.EventShippingAddressChanged: "SHIPPING_ADDRESS_CHANGED",
+		commerce.EventAdjustmentsChanged:     "ADJUSTMENTS_CHANGED",
+		commerce.EventBillingChanged:         "BILLING_CHANGED",
 		commerce.EventCustomFieldsChanged:    "CUSTOM_FIELDS_CHANGED",
 		commerce.EventNoteAdded:              "NOTE_ADDED",
 		commerce.EventHeld:                   "HELD",
@@ -19419,6 +20587,7 @@ var (
 		"READ_STAFF":        access.PermissionReadStaff,
 		"PLACE_ORDER":       access.PermissionPlaceOrder,
 		"CHANGE_ORDER":      access.PermissionChangeOrder,
+		"ADJUST_ORDER":      access.PermissionAdjustOrder,
 		"FULFIL_ORDER":      access.PermissionFulfilOrder,
 		"CREATE_CUSTOMER":   access.PermissionCreateCustomer,
 		"CHANGE_CUSTOMER":   access.PermissionChangeCustomer,
@@ -19447,6 +20616,7 @@ var (
 		access.PermissionReadStaff:        "READ_STAFF",
 		access.PermissionPlaceOrder:       "PLACE_ORDER",
 		access.PermissionChangeOrder:      "CHANGE_ORDER",
+		access.PermissionAdjustOrder:      "ADJUST_ORDER",
 		access.PermissionFulfilOrder:      "FULFIL_ORDER",
 		access.PermissionCreateCustomer:   "CREATE_CUSTOMER",
 		access.PermissionChangeCustomer:   "CHANGE_CUSTOMER",
@@ -20032,6 +21202,13 @@ func (ec *executionContext) marshalOOrder2ᚖgithubᚗcomᚋordergraphᚋordergr
 	return ec._Order(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalOOrderContact2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐOrderContact(ctx context.Context, sel ast.SelectionSet, v *commerce.OrderContact) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._OrderContact(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalOOrderEvent2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐEvent(ctx context.Context, sel ast.SelectionSet, v *commerce.Event) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -20136,6 +21313,13 @@ func (ec *executionContext) marshalORemoveOrderItemPayload2ᚖgithubᚗcomᚋord
 	return ec._RemoveOrderItemPayload(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalOSetAdjustmentsPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._SetAdjustmentsPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalOSetCustomFieldsPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -20213,6 +21397,13 @@ func (ec *executionContext) marshalOUpdateEmployeePayload2ᚖgithubᚗcomᚋorde
 		return graphql.Null
 	}
 	return ec._UpdateEmployeePayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOUpdateOrderPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._UpdateOrderPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOUpdateProductPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Product]) graphql.Marshaler {

@@ -268,8 +268,8 @@ func (p plan) planRootFields(ctx context.Context, root *operation.SelectionSet) 
 		case f.Name == operation.EntitiesField:
 			p.planEntities(ctx, f, &referenced)
 		case f.Number == fieldQueryQuote:
-			lines, _ := argumentsOf[queryQuoteArguments](p, f).input.Lines() // if the lines are invalid, the resolver returns the error
-			for _, line := range lines {
+			request, _ := argumentsOf[queryQuoteArguments](p, f).input.Request() // if it is invalid, the resolver returns the error
+			for _, line := range request.Lines {
 				referenced.products.add(line.SKU, f.Path, nil)
 			}
 		case f.Number == fieldQueryViewer:

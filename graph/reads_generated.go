@@ -271,6 +271,14 @@ func (r *mutationResolver) UpdateShippingAddress(ctx context.Context, input inpu
 	return executeMutation(ctx, r.Resolver, r.store.UpdateShippingAddress, input.Command, nil)
 }
 
+func (r *mutationResolver) SetAdjustments(ctx context.Context, input input.SetAdjustmentsInput) (*Payload[commerce.Order], error) {
+	return executeMutation(ctx, r.Resolver, r.store.SetAdjustments, input.Command, nil)
+}
+
+func (r *mutationResolver) UpdateOrder(ctx context.Context, input input.UpdateOrderInput) (*Payload[commerce.Order], error) {
+	return executeMutation(ctx, r.Resolver, r.store.UpdateOrder, input.Command, nil)
+}
+
 func (r *mutationResolver) AddOrderNote(ctx context.Context, input input.AddOrderNoteInput) (*Payload[commerce.Order], error) {
 	return executeMutation(ctx, r.Resolver, r.store.AddOrderNote, input.Command, input.IdempotencyKey)
 }
@@ -346,13 +354,13 @@ func (r *orderResolver) Customer(ctx context.Context, obj *commerce.Order) (*com
 	return reference(ctx, model.CustomerByID, obj.CustomerID)
 }
 
-const fieldOrderItemCount = 5
+const fieldOrderItemCount = 7
 
-const fieldOrderItems = 6
+const fieldOrderItems = 8
 
-const fieldOrderItem = 7
+const fieldOrderItem = 9
 
-const fieldOrderTimeline = 8
+const fieldOrderTimeline = 10
 
 func (r *orderResolver) Timeline(ctx context.Context, obj *commerce.Order, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Event], error) {
 	q := r.pageRequest("Order.timeline", string(obj.ID))
@@ -360,7 +368,7 @@ func (r *orderResolver) Timeline(ctx context.Context, obj *commerce.Order, first
 	return connection(ctx, model.Timeline, &q)
 }
 
-const fieldOrderAccountRep = 16
+const fieldOrderAccountRep = 20
 
 func (r *orderResolver) AccountRep(ctx context.Context, obj *commerce.Order) (*commerce.Employee, error) {
 	return reference(ctx, model.EmployeeByID, obj.AccountRepID)
@@ -1198,6 +1206,12 @@ func (r *Resolver) Mutation() MutationResolver { return &mutationResolver{r} }
 // Order returns the resolvers of Order.
 func (r *Resolver) Order() OrderResolver { return &orderResolver{r} }
 
+// OrderAdjustment returns the resolvers of OrderAdjustment.
+func (r *Resolver) OrderAdjustment() OrderAdjustmentResolver { return &orderAdjustmentResolver{r} }
+
+// OrderContact returns the resolvers of OrderContact.
+func (r *Resolver) OrderContact() OrderContactResolver { return &orderContactResolver{r} }
+
 // OrderEvent returns the resolvers of OrderEvent.
 func (r *Resolver) OrderEvent() OrderEventResolver { return &orderEventResolver{r} }
 
@@ -1223,18 +1237,20 @@ func (r *Resolver) Viewer() ViewerResolver { return &viewerResolver{r} }
 func (r *Resolver) Warehouse() WarehouseResolver { return &warehouseResolver{r} }
 
 type (
-	addressResolver        struct{ *Resolver }
-	customerResolver       struct{ *Resolver }
-	employeeResolver       struct{ *Resolver }
-	inventoryLevelResolver struct{ *Resolver }
-	mutationResolver       struct{ *Resolver }
-	orderResolver          struct{ *Resolver }
-	orderEventResolver     struct{ *Resolver }
-	orderItemResolver      struct{ *Resolver }
-	orderUpdateResolver    struct{ *Resolver }
-	productResolver        struct{ *Resolver }
-	queryResolver          struct{ *Resolver }
-	subscriptionResolver   struct{ *Resolver }
-	viewerResolver         struct{ *Resolver }
-	warehouseResolver      struct{ *Resolver }
+	addressResolver         struct{ *Resolver }
+	customerResolver        struct{ *Resolver }
+	employeeResolver        struct{ *Resolver }
+	inventoryLevelResolver  struct{ *Resolver }
+	mutationResolver        struct{ *Resolver }
+	orderResolver           struct{ *Resolver }
+	orderAdjustmentResolver struct{ *Resolver }
+	orderContactResolver    struct{ *Resolver }
+	orderEventResolver      struct{ *Resolver }
+	orderItemResolver       struct{ *Resolver }
+	orderUpdateResolver     struct{ *Resolver }
+	productResolver         struct{ *Resolver }
+	queryResolver           struct{ *Resolver }
+	subscriptionResolver    struct{ *Resolver }
+	viewerResolver          struct{ *Resolver }
+	warehouseResolver       struct{ *Resolver }
 )

@@ -53,6 +53,22 @@ func (r *orderResolver) Carrier(ctx context.Context, obj *commerce.Order) (*stri
 	return scalar.OrNull(obj.Carrier), nil
 }
 
+func (r *orderAdjustmentResolver) Line(ctx context.Context, obj *commerce.OrderAdjustment) (*string, error) {
+	return scalar.OrNull(string(obj.Line)), nil
+}
+
+func (r *orderContactResolver) Email(ctx context.Context, obj *commerce.OrderContact) (*string, error) {
+	return scalar.OrNull(obj.Email), nil
+}
+
+func (r *orderContactResolver) Phone(ctx context.Context, obj *commerce.OrderContact) (*string, error) {
+	return scalar.OrNull(obj.Phone), nil
+}
+
+func (r *orderContactResolver) Name(ctx context.Context, obj *commerce.OrderContact) (*string, error) {
+	return scalar.OrNull(obj.Name), nil
+}
+
 func (r *orderEventResolver) From(ctx context.Context, obj *commerce.Event) (*commerce.Status, error) {
 	return scalar.OrNull(obj.From), nil
 }

@@ -11,12 +11,13 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// Quote returns the price of an order with the given lines, at the current prices of the products.
+// Quote returns the price of an order with the lines and adjustments of a request, at the current prices of
+// the products.
 //
 // It returns the errors of dynamo.ReadRecords.
-func (l *Loaders) Quote(ctx context.Context, lines []commerce.OrderLine) (*commerce.Quote, error) {
-	products := make(map[commerce.SKU]*commerce.Product, len(lines))
-	for _, line := range lines {
+func (l *Loaders) Quote(ctx context.Context, request commerce.OrderRequest) (*commerce.Quote, error) {
+	products := make(map[commerce.SKU]*commerce.Product, len(request.Lines))
+	for _, line := range request.Lines {
 		product, err := RecordLoader(l, model.ProductBySKU).Load(ctx, line.SKU)
 		switch {
 		case errors.Is(err, commerce.ErrMalformed):
@@ -29,7 +30,7 @@ func (l *Loaders) Quote(ctx context.Context, lines []commerce.OrderLine) (*comme
 	if err := l.addBuckets(ctx, products); err != nil {
 		return nil, err
 	}
-	q := commerce.NewQuote(lines, products)
+	q := commerce.NewQuote(request.Lines, request.Adjustments, products)
 	return &q, nil
 }
 

@@ -328,6 +328,10 @@ func (i *importer) parseLine(text []byte) (lineOutcome, model.Record, error) {
 		return outcomeOtherLayout, nil, nil
 	case model.IsUndeclaredQueryRecord(model.KeyOf(rec)), isIdempotency(rec), e != nil && (e.IsEdge() || e.Kind == model.Claim) && !i.table.Layout.Derivations().Writes(e.Name):
 		return outcomeSkipped, nil, nil
+	case e != nil:
+		if err := i.table.Layout.Derivations().CheckFeatures(e, rec); err != nil {
+			return 0, nil, &LineError{Err: fmt.Errorf("record %s: %w", rec.KeyText(), err)}
+		}
 	}
 	// The index keys depend on the table's number of shards, so compute them again.
 	if rec, err = i.table.WithIndexKeys(rec); err != nil {

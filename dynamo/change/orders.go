@@ -1,6 +1,7 @@
 package change
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -14,13 +15,18 @@ import (
 // PlaceOrder creates an order at the current prices and reserves the stock of its products.
 //
 // Errors: commerce.UserErrors (NotFound, InsufficientStock, InvalidInput, TooManyLines,
-// PriceChanged), and errors from mutate.
+// PriceChanged), model.DerivationUnavailable, and errors from mutate.
 func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.OrderRequest) (*commerce.Order, error) {
 	lines, err := commerce.MergeLines(cmd.Lines)
 	if err != nil {
 		return nil, err
 	}
 	return mutate(ctx, m.table, &model.WritePlaceOrder, caller, cmd, m.table.DecodeOrder, func(ctx context.Context, c *change) (*commerce.Order, error) {
+		if len(cmd.Adjustments) > 0 {
+			if err := c.Derivations.CheckReadable(model.OrderAdjustments); err != nil {
+				return nil, err
+			}
+		}
 		ks := []model.Keys{model.CustomerByID.Key(&c.KeyBuilder, cmd.CustomerID)}
 		for _, line := range lines {
 			ks = append(ks, model.ProductBySKU.Key(&c.KeyBuilder, line.SKU))
@@ -381,7 +387,7 @@ func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce
 		}
 		before := *order
 		before.Items = items
-		after, delta, err := before.WithItem(cmd, product)
+		after, delta, err := before.WithItem(cmd, product, caller.Customer != "")
 		if err != nil {
 			return nil, err
 		}
@@ -459,7 +465,7 @@ func (m Mutations) UpdateShippingAddress(ctx context.Context, caller Caller, cmd
 		if err != nil {
 			return before, err
 		}
-		if err := before.CheckAddressChange(); err != nil {
+		if err := before.CheckAddressChange("shipping address"); err != nil {
 			return nil, err
 		}
 		after := *before
@@ -469,6 +475,69 @@ func (m Mutations) UpdateShippingAddress(ctx context.Context, caller Caller, cmd
 		}
 		err = c.updateOrder(ctx, current, before, &after, commerce.Event{Type: commerce.EventShippingAddressChanged}, nil)
 		return &after, err
+	})
+}
+
+// UpdateOrder changes the billing address and the contact of an order that has not been shipped.
+//
+// Errors: commerce.NotFound, commerce.VersionConflict (with the current order),
+// commerce.InvalidTransition, model.DerivationUnavailable, and errors from mutate.
+func (m Mutations) UpdateOrder(ctx context.Context, caller Caller, cmd commerce.BillingChange) (*commerce.Order, error) {
+	return mutate(ctx, m.table, &model.WriteUpdateOrder, caller, cmd, m.table.DecodeOrder, func(ctx context.Context, c *change) (*commerce.Order, error) {
+		before, current, err := c.readOrder(ctx, cmd.OrderID, cmd.ExpectedVersion)
+		if err != nil {
+			return before, err
+		}
+		if err := before.CheckAddressChange("billing address and contact"); err != nil {
+			return nil, err
+		}
+		after := *before
+		after.BillingAddress, after.Contact = cmp.Or(cmd.BillingAddress, before.BillingAddress), cmp.Or(cmd.Contact, before.Contact)
+		if model.EqualRecords(model.EncodeAttributes(before), model.EncodeAttributes(&after)) {
+			return before, nil
+		}
+		if err := c.Derivations.CheckReadable(model.OrderAdjustments); err != nil {
+			return nil, err
+		}
+		return &after, c.updateOrder(ctx, current, before, &after, commerce.Event{Type: commerce.EventBillingChanged}, nil)
+	})
+}
+
+// SetAdjustments replaces the adjustments of an order that has not been shipped.
+//
+// Errors: commerce.NotFound, commerce.VersionConflict (with the current order),
+// commerce.InvalidTransition, commerce.UserErrors (InvalidInput), commerce.TooManyLines,
+// model.DerivationUnavailable, and errors from mutate.
+func (m Mutations) SetAdjustments(ctx context.Context, caller Caller, cmd commerce.AdjustmentsChange) (*commerce.Order, error) {
+	return mutate(ctx, m.table, &model.WriteSetAdjustments, caller, cmd, m.table.DecodeOrder, func(ctx context.Context, c *change) (*commerce.Order, error) {
+		order, current, err := c.readOrder(ctx, cmd.OrderID, cmd.ExpectedVersion)
+		if err != nil {
+			return order, err
+		}
+		before := *order
+		if slices.ContainsFunc(cmd.Adjustments, func(a commerce.OrderAdjustment) bool { return a.Line != "" }) {
+			if before.Items, err = c.allItems(ctx, order); err != nil {
+				return nil, err
+			}
+		}
+		after, err := before.WithAdjustments(cmd.Adjustments)
+		if err != nil {
+			return nil, err
+		}
+		if model.EqualRecords(model.EncodeAttributes(&before), model.EncodeAttributes(&after)) {
+			return order, nil
+		}
+		if err := c.Derivations.CheckReadable(model.OrderAdjustments); err != nil {
+			return nil, err
+		}
+		deltas, err := derive.Deltas(c.Layout, derive.Change{Before: &before, After: &after})
+		if err != nil {
+			return nil, err
+		}
+		if err := c.updateOrder(ctx, current, order, &after, commerce.Event{Type: commerce.EventAdjustmentsChanged}, deltas); err != nil {
+			return nil, err
+		}
+		return &after, c.addDerived(ctx, deltas)
 	})
 }
 

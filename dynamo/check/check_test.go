@@ -71,6 +71,12 @@ type damage struct {
 func damages() []damage {
 	const own = "#METADATA"
 	order := func(n int) string { return "ORDER#" + storetest.SmallOrderID(n) }
+	adjustment := func(kind, amount string, included bool) types.AttributeValue {
+		return &types.AttributeValueMemberM{Value: storetest.Item{"kind": storetest.Str(kind), "label": storetest.Str("L"), "amount": storetest.Num(amount), "included": &types.AttributeValueMemberBOOL{Value: included}}}
+	}
+	vat := adjustment("tax", "3", true)
+	included := &types.AttributeValueMemberL{Value: []types.AttributeValue{vat}}
+	adjustments := &types.AttributeValueMemberL{Value: []types.AttributeValue{adjustment("shipping", "4.90", false), adjustment("discount", "-1", false), vat}}
 	return []damage{
 		{name: "order's record lost", found: "order-missing 1", do: func(r storetest.RawTable) { r.Delete(order(0), own) }},
 		{name: "order's record and an item lost", found: "item-missing 1, order-missing 1", do: func(r storetest.RawTable) {
@@ -128,6 +134,16 @@ func damages() []damage {
 			r.Put(rec)
 		}},
 		{name: "total wrong", found: "order-total 1", do: func(r storetest.RawTable) { r.Set(order(1), own, storetest.Item{"total": storetest.Num("1.5")}) }},
+		{name: "total without the adjustments", found: "order-total 2", also: ", spending 1", changes: true, do: func(r storetest.RawTable) {
+			r.Set(order(1), own, storetest.Item{"adjustments": adjustments})
+			r.Set("CUSTOMER#c2", order(1), storetest.Item{"adjustments": adjustments})
+		}},
+		{name: "adjustments lost in the copy", found: "order-records-differ 1", changes: true, do: func(r storetest.RawTable) {
+			r.Set(order(1), own, storetest.Item{"adjustments": included})
+		}},
+		{name: "adjustments that cannot be read", found: "unreadable 1", byHand: 1, changes: true, do: func(r storetest.RawTable) {
+			r.Set(order(1), own, storetest.Item{"adjustments": &types.AttributeValueMemberL{Value: []types.AttributeValue{storetest.Num("1")}}})
+		}},
 		{name: "total wrong on both", found: "order-total 2", do: func(r storetest.RawTable) {
 			r.Set(order(1), own, storetest.Item{"total": storetest.Num("1.5")})
 			r.Set("CUSTOMER#c2", order(1), storetest.Item{"total": storetest.Num("1.5")})

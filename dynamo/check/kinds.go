@@ -77,7 +77,7 @@ func Kinds() []Kind {
 		{Name: kindOrderCopyMissing, Problem: "an order has no copy in its customer's partition", Repair: "writes the copy"},
 		{Name: kindOrphanOrderCopy, Problem: "a customer has a copy of another customer's order", Repair: "deletes the copy"},
 		{Name: kindOrderCopyDiffers, Problem: "an order's own record and its copy differ", Repair: "overwrites the one with the lower version, or the copy if the versions are equal"},
-		{Name: kindOrderTotal, Problem: "an order's total is not the sum of its items", Repair: "sets the total"},
+		{Name: kindOrderTotal, Problem: "an order's total is not the sum of its items and adjustments", Repair: "sets the total"},
 		{Name: kindItemCount, Problem: "an order's item count is wrong", Repair: "sets the count"},
 		{Name: kindEmbeddedItems, Problem: "an order's item list differs from the item records", Repair: "sets the list, or removes it if the order has more than 25 items"},
 		{Name: kindItemMissing, Problem: "an order includes an item that has no record", Repair: "writes the record"},

@@ -247,8 +247,8 @@ func (v *orderVerifier) verify(c *check) *diagnosis {
 // verifyItems verifies the order's own record, the customer's copy and the item records.
 func (v *orderVerifier) verifyItems(diag *diagnosis, b *model.KeyBuilder, o commerce.Order, trusted, other orderHeader) {
 	v.lines, v.linesKnown = v.chooseLines(diag, o, trusted, other)
-	if v.linesKnown {
-		if total, err := linesTotal(v.lines, o.Total.Currency); err == nil {
+	if v.linesKnown && !diag.mustLeaveUnchanged(&model.EntityOrder, diag.trustedKey, model.AttrAdjustments) {
+		if total, err := totalOf(o, v.lines); err == nil {
 			o.Total = total
 			v.decoded.Total = total
 		}
@@ -347,7 +347,7 @@ func (v *orderVerifier) chooseLines(diag *diagnosis, o commerce.Order, trusted, 
 	}
 	complete := len(problems) == 0
 	addsUp := func(lines []commerce.LineItem) bool {
-		sum, err := linesTotal(lines, o.Total.Currency)
+		sum, err := totalOf(o, lines)
 		return err == nil && sameMoney(sum, o.Total)
 	}
 	for _, h := range []orderHeader{trusted, other} {

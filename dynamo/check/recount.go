@@ -487,13 +487,13 @@ func namedProducts(rec model.Record) (skus []commerce.SKU) {
 	return skus
 }
 
-// linesTotal returns the total price of the given line items in the currency c.
+// totalOf returns the total of an order with the given line items, in its currency.
 //
-// If the total has more digits than an amount can have, linesTotal returns an error.
-func linesTotal(lines []commerce.LineItem, c commerce.Currency) (commerce.Money, error) {
-	total := commerce.Money{Currency: c}
+// If the total has more digits than an amount can have, totalOf returns an error.
+func totalOf(o commerce.Order, lines []commerce.LineItem) (commerce.Money, error) {
+	total := commerce.Money{Currency: o.Total.Currency}
 	for _, line := range lines {
-		line.UnitPrice.Currency = c
+		line.UnitPrice.Currency = total.Currency
 		subtotal, err := line.Subtotal()
 		if err != nil {
 			return total, err
@@ -502,5 +502,5 @@ func linesTotal(lines []commerce.LineItem, c commerce.Currency) (commerce.Money,
 			return total, err
 		}
 	}
-	return total, nil
+	return o.TotalOf(total)
 }

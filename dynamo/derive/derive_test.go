@@ -107,6 +107,12 @@ func (s *shop) mutation() func(context.Context, *dynamo.Store) error {
 	if other := s.sku(); other != sku {
 		placed.Lines = append(placed.Lines, commerce.OrderLine{SKU: other, Quantity: 1})
 	}
+	adjustments := rapid.SampledFrom([][]commerce.OrderAdjustment{nil, {
+		{Kind: commerce.AdjustmentShipping, Label: "Post", Amount: storetest.USD("4.9")},
+		{Kind: commerce.AdjustmentDiscount, Label: "Sale", Amount: storetest.USD("-0.25"), Line: sku},
+		{Kind: commerce.AdjustmentTax, Label: "VAT", Amount: storetest.USD("3"), Included: true},
+	}, {{Kind: commerce.AdjustmentDiscount, Label: "Voucher", Amount: storetest.USD("-20")}}}).Draw(s.rt, "adjustments")
+	placed.Adjustments = adjustments
 	category, email := s.category(), rapid.SampledFrom([]string{"a@example.com", "b@example.com", "ann@example.com"}).Draw(s.rt, "email")
 	place := func(ctx context.Context, store *dynamo.Store) error {
 		o, err := store.PlaceOrder(ctx, staff, placed)
@@ -131,6 +137,10 @@ func (s *shop) mutation() func(context.Context, *dynamo.Store) error {
 		place, place, place, changeStatus, changeStatus, changeStatus,
 		func(ctx context.Context, store *dynamo.Store) error {
 			_, err := store.SetOrderItem(ctx, staff, commerce.OrderItemChange{OrderID: order(), SKU: sku, Quantity: quantity})
+			return err
+		},
+		func(ctx context.Context, store *dynamo.Store) error {
+			_, err := store.SetAdjustments(ctx, staff, commerce.AdjustmentsChange{OrderID: order(), Adjustments: adjustments})
 			return err
 		},
 		func(ctx context.Context, store *dynamo.Store) error {
@@ -408,6 +418,7 @@ func vary(rt *rapid.T, dataset *commerce.Dataset) {
 	}
 	for i := range dataset.Orders {
 		o := &dataset.Orders[i]
+		o.Adjustments = []commerce.OrderAdjustment{{Kind: commerce.AdjustmentFee, Label: "Fee", Amount: storetest.USD(fmt.Sprint(draw(3, "fee")))}}
 		o.Status = rapid.SampledFrom(commerce.Statuses()).Draw(rt, "status")
 		for j := range o.Lines {
 			o.Lines[j].Quantity = 1 + draw(3, "quantity")

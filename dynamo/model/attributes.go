@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -181,6 +182,12 @@ func AddressAttributes() []Attribute { return describeAttributes(addressAttribut
 
 // HoldAttributes returns the attributes of an order's hold.
 func HoldAttributes() []Attribute { return describeAttributes(holdAttributes) }
+
+// ContactAttributes returns the attributes of an order's contact.
+func ContactAttributes() []Attribute { return describeAttributes(contactAttributes) }
+
+// AdjustmentAttributes returns the attributes of an order's adjustment.
+func AdjustmentAttributes() []Attribute { return describeAttributes(adjustmentAttributes) }
 
 // textAttribute declares a string attribute that every record has, with at most this many bytes.
 func textAttribute[S ~string](a *attributeVisitor, name string, v *S, most int) {
@@ -426,12 +433,16 @@ func (a *attributeVisitor) status(name string, v *commerce.Status, p presence) {
 	}
 }
 
-// address declares a map attribute that is omitted if the order has no address. In modeReading, the
-// visitor sets *v to place and stores the address there, without an allocation.
+// address declares a map attribute that is omitted if the order has no such address. In modeReading, the
+// visitor sets *v to place and stores the address there, without an allocation. If place is nil, it
+// allocates the address.
 func (a *attributeVisitor) address(name string, v **commerce.Address, place *commerce.Address) {
 	switch a.mode {
 	case modeReading:
 		if inside, ok := a.mapAttribute(name); ok {
+			if place == nil {
+				place = new(commerce.Address)
+			}
 			members := attributeVisitor{Reader: inside}
 			addressAttributes(&members, place)
 			place.Malformed = members.misread
@@ -461,24 +472,25 @@ func addressAttributes(a *attributeVisitor, v *commerce.Address) {
 	lenientTextAttribute(a, "countryCode", &v.CountryCode, 2)
 }
 
-// hold declares a map attribute that is omitted if the order is not on hold.
-func (a *attributeVisitor) hold(name string, v **commerce.OrderHold) {
+// optionalMapAttribute declares a map attribute that is omitted if *v is nil. The function declare declares
+// its members.
+func optionalMapAttribute[V any](a *attributeVisitor, name string, v **V, declare func(*attributeVisitor, *V)) {
 	switch a.mode {
 	case modeReading:
 		if inside, ok := a.mapAttribute(name); ok {
 			members := attributeVisitor{Reader: inside}
-			*v = new(commerce.OrderHold)
-			holdAttributes(&members, *v)
+			*v = new(V)
+			declare(&members, *v)
 			if err := members.Err(); err != nil {
 				a.Fail(name, fmt.Sprintf("cannot be read: %v", err))
 			}
 		}
 	case modeWriting:
 		if *v != nil {
-			a.encoded[name] = &types.AttributeValueMemberM{Value: encode(holdAttributes, **v)}
+			a.encoded[name] = &types.AttributeValueMemberM{Value: encode(declare, **v)}
 		}
 	case modeMaximizing:
-		*v = new(largestValue(holdAttributes))
+		*v = new(largestValue(declare))
 	case modeDescribing:
 		a.describe(name, "M", 0, presenceOptional)
 	}
@@ -487,6 +499,60 @@ func (a *attributeVisitor) hold(name string, v **commerce.OrderHold) {
 func holdAttributes(a *attributeVisitor, v *commerce.OrderHold) {
 	lenientTextAttribute(a, "reason", &v.Reason, commerce.MaxName)
 	a.createdAt(&v.Since)
+}
+
+func contactAttributes(a *attributeVisitor, v *commerce.OrderContact) {
+	lenientTextAttribute(a, "email", &v.Email, commerce.MaxEmail)
+	lenientTextAttribute(a, "phone", &v.Phone, commerce.MaxPhoneNumberLength)
+	lenientTextAttribute(a, "name", &v.Name, commerce.MaxName)
+}
+
+// AttrAdjustments contains the adjustments of an order. Servers that do not know this attribute would write
+// totals without them, and reject the types of events that came with it.
+const AttrAdjustments = "adjustments"
+
+// OrderAdjustments is the name of the feature that a table must have before orders get adjustments.
+const OrderAdjustments = "order." + AttrAdjustments
+
+// adjustments declares a list of maps that is omitted if the order has no adjustments.
+func (a *attributeVisitor) adjustments(o *commerce.Order) {
+	const name = AttrAdjustments
+	switch a.mode {
+	case modeReading:
+		list, _ := a.mapListAttribute(name)
+		for list.length > 0 {
+			inside, ok := list.next()
+			adjustment := attributeVisitor{Reader: inside, currency: a.currency}
+			if ok {
+				o.Adjustments = append(o.Adjustments, commerce.OrderAdjustment{})
+				adjustmentAttributes(&adjustment, &o.Adjustments[len(o.Adjustments)-1])
+			}
+			if err := adjustment.Err(); !ok || err != nil {
+				a.Fail(name, fmt.Sprintf("contains an adjustment that cannot be read: %v", err))
+				return
+			}
+		}
+	case modeWriting:
+		if len(o.Adjustments) > 0 {
+			maps := make([]types.AttributeValue, len(o.Adjustments))
+			for i, adjustment := range o.Adjustments {
+				maps[i] = &types.AttributeValueMemberM{Value: encode(adjustmentAttributes, adjustment)}
+			}
+			a.encoded[name] = ListValue(maps...)
+		}
+	case modeMaximizing:
+		o.Adjustments = slices.Repeat([]commerce.OrderAdjustment{largestValue(adjustmentAttributes)}, commerce.MaxAdjustments)
+	case modeDescribing:
+		a.describe(name, "L", commerce.MaxAdjustments, presenceOptional)
+	}
+}
+
+func adjustmentAttributes(a *attributeVisitor, v *commerce.OrderAdjustment) {
+	parsedTextAttribute(a, "kind", &v.Kind, commerce.ParseAdjustmentKind, commerce.AdjustmentShipping)
+	lenientTextAttribute(a, "label", &v.Label, commerce.MaxAdjustmentLabel)
+	a.amount("amount", &v.Amount, commerce.MaxPriceDigits)
+	optionalTextAttribute(a, "line", &v.Line, commerce.MaxIDLength)
+	a.flag("included", &v.Included)
 }
 
 // lineItems declares the list of line items that the order's record embeds, sorted by SKU. If the

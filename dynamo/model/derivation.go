@@ -10,15 +10,18 @@ import (
 )
 
 // Derivation is an edge, a claim, or a number that derives from other records. A table can lack it, so it
-// can be added to a table or dropped while servers use the table.
+// can be added to a table or dropped while servers use the table. It can also be a feature (see
+// Entity.AddedFeatures), which can only be added.
 type Derivation struct {
 	// Name identifies the derivation: the name of the edge or claim, or of the entity and the attribute,
 	// such as warehouse.productCount.
 	Name string
 	// Entity is the edge or claim, or the entity whose records contain the number.
 	Entity *Entity
-	// Attribute is the name of the number. It is empty for an edge or claim.
+	// Attribute is the name of the number or feature. It is empty for an edge or claim.
 	Attribute string
+	// Feature reports whether this is a feature, which no record derives from others.
+	Feature bool
 	// Added reports whether older tables lack the derivation (see Entity.Added).
 	Added bool
 	// Undeclared reports whether this is the list or claim of a custom field that the schema extension of
@@ -43,6 +46,9 @@ func Derivations() (all []Derivation) {
 		}
 		for _, name := range e.AddedNumbers {
 			all = append(all, Derivation{Name: e.Name + "." + name, Entity: e, Attribute: name, Added: true})
+		}
+		for _, name := range e.AddedFeatures {
+			all = append(all, Derivation{Name: e.Name + "." + name, Entity: e, Attribute: name, Added: true, Feature: true})
 		}
 	}
 	return all
@@ -176,6 +182,17 @@ func (e *DerivationUnavailable) Error() string {
 func (all DerivationStatuses) CheckReadable(name string) error {
 	if s := all.Of(name); s.State != Readable {
 		return &DerivationUnavailable{name, s}
+	}
+	return nil
+}
+
+// CheckFeatures returns a DerivationUnavailable if a record of the entity e uses a feature that the table
+// does not have.
+func (all DerivationStatuses) CheckFeatures(e *Entity, r Record) error {
+	for _, name := range e.BaseEntity().AddedFeatures {
+		if err := all.CheckReadable(e.BaseEntity().Name + "." + name); err != nil && r[name] != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -172,6 +172,10 @@ type Entity struct {
 	// `ordergraph table apply` adds it. AddedNumbers are derived numbers that such a table lacks, too.
 	Added        bool
 	AddedNumbers []string
+	// AddedFeatures are attributes that servers with an earlier version would damage. Such a server refuses
+	// a table whose layout contains the feature. An older table lacks it until `ordergraph table apply`
+	// adds it.
+	AddedFeatures []string
 	// Renamed maps a placeholder in the keys to its attribute, if their names differ.
 	Renamed map[string]string
 	// keyField is the custom field whose value is in the keys of an edge or claim. For other entities, it is
@@ -212,7 +216,7 @@ var (
 	EntityEmailClaim = Entity{Name: "emailClaim", Description: "e-mail claim",
 		PK: "EMAIL#{emailKey}", SK: "#METADATA", Kind: Claim, Of: &EntityCustomer}
 	EntityOrder = Entity{Name: "order", Description: "order",
-		PK: "ORDER#{orderId}", SK: "#METADATA", IndexPK: "STATUS#{status}", IndexSK: "ORDER#{orderId}", Sharded: true, codec: codecFor[commerce.Order](orderValueAttributes)}
+		PK: "ORDER#{orderId}", SK: "#METADATA", IndexPK: "STATUS#{status}", IndexSK: "ORDER#{orderId}", Sharded: true, AddedFeatures: []string{AttrAdjustments}, codec: codecFor[commerce.Order](orderValueAttributes)}
 	EntityCustomerOrder = Entity{Name: "customerOrder", Description: "order, the customer's copy",
 		PK: "CUSTOMER#{customerId}", SK: "ORDER#{orderId}", IndexPK: "REP#{employeeId}", IndexSK: "ORDER#{orderId}", Optional: true, Owner: access.PermissionReadOrder, Kind: Copy, Of: &EntityOrder, Renamed: accountRep}
 	EntityOrderItem = Entity{Name: "orderItem", Description: "order item",
@@ -333,6 +337,10 @@ var (
 	WriteHoldOrder = WritePattern{ID: "WP22", Mutation: "holdOrder",
 		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), Reads: entities(EntityOrder)}
 	WriteReleaseOrder = WritePattern{ID: "WP23", Mutation: "releaseOrder",
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), Reads: entities(EntityOrder)}
+	WriteSetAdjustments = WritePattern{ID: "WP24", Mutation: "setAdjustments",
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), OptionalWrites: entities(EntitySpending), Reads: entities(EntityOrder), ReadsItems: true}
+	WriteUpdateOrder = WritePattern{ID: "WP25", Mutation: "updateOrder",
 		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), Reads: entities(EntityOrder)}
 )
 

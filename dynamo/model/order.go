@@ -83,9 +83,12 @@ func orderAttributes(a *attributeVisitor, parts *orderWithOptionalFields) {
 	a.updatedAt(&o.UpdatedAt, o.PlacedAt)
 	a.lineItems(o)
 	a.address("shippingAddress", &o.ShippingAddress, &parts.address)
+	a.address("billingAddress", &o.BillingAddress, nil)
 	optionalTextAttribute(a, "trackingNumber", &o.TrackingNumber, commerce.MaxName)
 	optionalTextAttribute(a, "carrier", &o.Carrier, commerce.MaxName)
-	a.hold("hold", &o.Hold)
+	optionalMapAttribute(a, "hold", &o.Hold, holdAttributes)
+	optionalMapAttribute(a, "contact", &o.Contact, contactAttributes)
+	a.adjustments(o)
 	a.customFields("Order", &o.CustomFields)
 	if o.EmbedsItems && o.ItemCount == nil && a.mode == modeReading {
 		parts.count = len(o.Items)

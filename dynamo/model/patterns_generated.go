@@ -79,6 +79,8 @@ func builtInWritePatterns() []WritePattern {
 		WriteAddOrderNote,
 		WriteHoldOrder,
 		WriteReleaseOrder,
+		WriteSetAdjustments,
+		WriteUpdateOrder,
 	}
 }
 

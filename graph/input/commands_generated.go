@@ -49,6 +49,25 @@ func (in UpdateShippingAddressInput) Command(c *Validator) commerce.ShippingAddr
 	}
 }
 
+// Command validates the input and returns a commerce.AdjustmentsChange.
+func (in SetAdjustmentsInput) Command(c *Validator) commerce.AdjustmentsChange {
+	return commerce.AdjustmentsChange{
+		OrderID:         parseValue(c, commerce.ParseOrderID, in.OrderID, "orderId"),
+		Adjustments:     parseAdjustments(c, in.Adjustments),
+		ExpectedVersion: parseExpectedVersion(c, in.ExpectedVersion),
+	}
+}
+
+// Command validates the input and returns a commerce.BillingChange.
+func (in UpdateOrderInput) Command(c *Validator) commerce.BillingChange {
+	return commerce.BillingChange{
+		OrderID:         parseValue(c, commerce.ParseOrderID, in.OrderID, "orderId"),
+		BillingAddress:  parseBillingAddress(c, in.BillingAddress),
+		Contact:         parseContact(c, in.Contact),
+		ExpectedVersion: parseExpectedVersion(c, in.ExpectedVersion),
+	}
+}
+
 // Command validates the input and returns a commerce.OrderNote.
 func (in AddOrderNoteInput) Command(c *Validator) commerce.OrderNote {
 	return commerce.OrderNote{

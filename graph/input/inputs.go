@@ -3,6 +3,7 @@
 package input
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 
@@ -140,6 +141,10 @@ func parseStockBuckets(n int32) (int, error) { return commerce.ParseStockBuckets
 
 func parseDelta(n int32) (int, error) { return commerce.ParseInventoryDelta(int(n)) }
 
+func parsePhoneNumber(s string) (string, error) {
+	return commerce.ParseName(s, commerce.MaxPhoneNumberLength)
+}
+
 func parsePhoneNumbers(c *Validator, numbers []string) []string {
 	if len(numbers) > commerce.MaxPhoneNumbers {
 		c.reject(commerce.NewInvalidInput(commerce.FieldPath("phoneNumbers"), "has %d phone numbers: use at most %d", len(numbers), commerce.MaxPhoneNumbers))
@@ -147,14 +152,25 @@ func parsePhoneNumbers(c *Validator, numbers []string) []string {
 	}
 	parsed := make([]string, len(numbers))
 	for i, number := range numbers {
-		parsed[i] = parseValue(c, func(s string) (string, error) { return commerce.ParseName(s, commerce.MaxPhoneNumberLength) }, number, "phoneNumbers", strconv.Itoa(i))
+		parsed[i] = parseValue(c, parsePhoneNumber, number, "phoneNumbers", strconv.Itoa(i))
 	}
 	return parsed
 }
 
 func parseShippingAddress(c *Validator, in *AddressInput) commerce.Address {
-	const field = "shippingAddress"
-	return commerce.Address{
+	return *parseAddress(c, in, "shippingAddress")
+}
+
+func parseBillingAddress(c *Validator, in *AddressInput) *commerce.Address {
+	return parseAddress(c, in, "billingAddress")
+}
+
+// parseAddress parses the address in an input field. If in is nil, it returns nil.
+func parseAddress(c *Validator, in *AddressInput, field string) *commerce.Address {
+	if in == nil {
+		return nil
+	}
+	return &commerce.Address{
 		Recipient:   parseValue(c, parseName, in.Recipient, field, "recipient"),
 		Line1:       parseValue(c, parseName, in.Line1, field, "line1"),
 		Line2:       parseOptional(c, parseOptionalName, in.Line2, field, "line2"),
@@ -164,6 +180,53 @@ func parseShippingAddress(c *Validator, in *AddressInput) commerce.Address {
 		CountryCode: parseValue(c, commerce.ParseCountry, in.CountryCode, field, "countryCode"),
 	}
 }
+
+func parseContact(c *Validator, in *OrderContactInput) *commerce.OrderContact {
+	if in == nil {
+		return nil
+	}
+	if cmp.Or(in.Email, in.Phone, in.Name) == nil {
+		c.reject(commerce.NewInvalidInput(commerce.FieldPath("contact"), "is empty: set at least one field"))
+	}
+	const field = "contact"
+	return &commerce.OrderContact{
+		Email: parseOptional(c, parseEmail, in.Email, field, "email"),
+		Phone: parseOptional(c, parsePhoneNumber, in.Phone, field, "phone"),
+		Name:  parseOptional(c, parseName, in.Name, field, "name"),
+	}
+}
+
+func parseAdjustments(c *Validator, in []*OrderAdjustmentInput) []commerce.OrderAdjustment {
+	if len(in) > commerce.MaxAdjustments {
+		c.reject(commerce.NewInvalidInput(commerce.FieldPath("adjustments"), "has %d adjustments: use at most %d", len(in), commerce.MaxAdjustments))
+		return nil
+	}
+	var parsed []commerce.OrderAdjustment
+	for i, a := range in {
+		parsed = append(parsed, parseAdjustment(c, a, strconv.Itoa(i)))
+	}
+	return parsed
+}
+
+// parseAdjustment parses an adjustment. Its amount has no currency yet, because the line items of the order
+// determine it.
+func parseAdjustment(c *Validator, in *OrderAdjustmentInput, index string) commerce.OrderAdjustment {
+	const field = "adjustments"
+	a := commerce.OrderAdjustment{
+		Kind:     in.Kind,
+		Label:    parseValue(c, parseAdjustmentLabel, in.Label, field, index, "label"),
+		Amount:   parseValue(c, parseAdjustmentAmount, in.Amount, field, index, "amount"),
+		Line:     parseOptional(c, commerce.ParseID[commerce.SKU], in.Line, field, index, "line"),
+		Included: in.Included,
+	}
+	return parseValue(c, func(a commerce.OrderAdjustment) (commerce.OrderAdjustment, error) { return a, a.Validate() }, a, field, index)
+}
+
+func parseAdjustmentLabel(s string) (string, error) {
+	return commerce.ParseName(s, commerce.MaxAdjustmentLabel)
+}
+
+func parseAdjustmentAmount(s string) (commerce.Money, error) { return commerce.ParseMoney(s, "") }
 
 // parseUnitPrice parses the price of a product. If the input has no currency code, c.currency
 // applies.
@@ -235,45 +298,44 @@ func (in AssignAccountRepInput) Command(c *Validator) commerce.AccountRepChange 
 
 // Command validates the input and returns a commerce.OrderRequest.
 func (in PlaceOrderInput) Command(c *Validator) commerce.OrderRequest {
-	order := commerce.OrderRequest{
-		CustomerID:    parseValue(c, commerce.ParseID[commerce.CustomerID], in.CustomerID, "customerId"),
-		Lines:         parseOrderLines(c, in.Items),
-		ExpectedTotal: parseExpectedTotal(c, in.ExpectedTotal),
-		CustomFields:  parseCustomFields(c, in.CustomFields),
+	return commerce.OrderRequest{
+		CustomerID:      parseValue(c, commerce.ParseID[commerce.CustomerID], in.CustomerID, "customerId"),
+		Lines:           parseOrderLines(c, in.Items),
+		ShippingAddress: parseAddress(c, in.ShippingAddress, "shippingAddress"),
+		BillingAddress:  parseBillingAddress(c, in.BillingAddress),
+		Contact:         parseContact(c, in.Contact),
+		Adjustments:     parseAdjustments(c, in.Adjustments),
+		ExpectedTotal:   parseExpectedTotal(c, in.ExpectedTotal),
+		CustomFields:    parseCustomFields(c, in.CustomFields),
 	}
-	if in.ShippingAddress != nil {
-		a := parseShippingAddress(c, in.ShippingAddress)
-		order.ShippingAddress = &a
-	}
-	return order
 }
 
-// Lines validates the input and returns its order lines. They contain at most commerce.MaxLines
-// different products.
+// Request validates the input and returns an order with its lines and adjustments. The lines contain at
+// most commerce.MaxLines different products.
 //
-// If the input is invalid, Lines returns commerce.UserErrors with InvalidInput and TooManyLines
+// If the input is invalid, Request returns commerce.UserErrors with InvalidInput and TooManyLines
 // errors.
-func (in QuoteInput) Lines() ([]commerce.OrderLine, error) {
+func (in QuoteInput) Request() (commerce.OrderRequest, error) {
 	c := NewValidator("")
-	lines := parseOrderLines(c, in.Items)
+	request := commerce.OrderRequest{Lines: parseOrderLines(c, in.Items), Adjustments: parseAdjustments(c, in.Adjustments)}
 	parseCustomFields(c, in.CustomFields)
 	if err := c.Err(); err != nil {
-		return nil, err
+		return commerce.OrderRequest{}, err
 	}
-	if _, err := commerce.MergeLines(lines); err != nil {
-		return nil, err
+	if _, err := commerce.MergeLines(request.Lines); err != nil {
+		return commerce.OrderRequest{}, err
 	}
-	return lines, nil
+	return request, nil
 }
 
-// Quote returns the quote that the function price computes for the order lines. If the input is
+// Quote returns the quote that the function price computes for the requested order. If the input is
 // invalid, Quote does not call price, and the quote contains only the user errors.
-func (in QuoteInput) Quote(ctx context.Context, price func(context.Context, []commerce.OrderLine) (*commerce.Quote, error)) (*commerce.Quote, error) {
-	lines, err := in.Lines()
+func (in QuoteInput) Quote(ctx context.Context, price func(context.Context, commerce.OrderRequest) (*commerce.Quote, error)) (*commerce.Quote, error) {
+	request, err := in.Request()
 	if err != nil {
 		return new(commerce.InvalidQuote(commerce.UserErrorsOf(err))), nil
 	}
-	return price(ctx, lines)
+	return price(ctx, request)
 }
 
 func parseOrderLines(c *Validator, items []*OrderLineInput) []commerce.OrderLine {

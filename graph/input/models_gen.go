@@ -25,7 +25,7 @@ type AddOrderNoteInput struct {
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
-// A shipping address. Each field can have up to 200 bytes.
+// A shipping or billing address. Each field can have up to 200 bytes.
 type AddressInput struct {
 	// The name of the recipient.
 	Recipient string `json:"recipient"`
@@ -260,6 +260,34 @@ type MoneyInput struct {
 type Mutation struct {
 }
 
+// An amount for shipping, a tax, a discount or a fee of an order. It is in the currency of the order's
+// line items.
+type OrderAdjustmentInput struct {
+	// The kind.
+	Kind commerce.AdjustmentKind `json:"kind"`
+	// A text for the customer, such as `VAT 19 %`. It has up to 100 bytes.
+	Label string `json:"label"`
+	// The amount in the main unit of the currency, such as dollars, not cents. It is a decimal string with up
+	// to 15 digits, and must not have more decimal places than the currency. The amount of a discount must not
+	// be positive. Other amounts must not be negative.
+	Amount string `json:"amount"`
+	// The SKU of the line item to which the amount belongs. If the line item is removed, the adjustment is
+	// removed, too. If this field is omitted, the amount belongs to no line item.
+	Line *string `json:"line,omitempty"`
+	// True for a tax that the prices already contain. It does not change the total.
+	Included bool `json:"included"`
+}
+
+// Who the shop contacts about an order. Set at least one field.
+type OrderContactInput struct {
+	// The email address. The rules of `CreateCustomerInput.email` apply, but the address need not be unique.
+	Email *string `json:"email,omitempty"`
+	// The phone number, which has up to 40 bytes.
+	Phone *string `json:"phone,omitempty"`
+	// The name, which has up to 200 bytes.
+	Name *string `json:"name,omitempty"`
+}
+
 // A product and its quantity, as input for an order or a quote.
 type OrderLineInput struct {
 	// The product's SKU.
@@ -278,6 +306,14 @@ type PlaceOrderInput struct {
 	Items []*OrderLineInput `json:"items"`
 	// The shipping address. It can also be set later, with the mutation `updateShippingAddress`.
 	ShippingAddress *AddressInput `json:"shippingAddress,omitempty"`
+	// The billing address. It can also be set later, with the mutation `updateOrder`.
+	BillingAddress *AddressInput `json:"billingAddress,omitempty"`
+	// Who the shop contacts about the order. It can also be set later, with the mutation `updateOrder`.
+	Contact *OrderContactInput `json:"contact,omitempty"`
+	// Up to 20 amounts for shipping, taxes, discounts and fees. The order's total must not be negative.
+	//
+	// Access: staff, admins, services.
+	Adjustments []*OrderAdjustmentInput `json:"adjustments,omitempty"`
 	// The total that the customer agreed to. If the order's total differs, the server does not place the
 	// order and returns the user error `PriceChanged`. If this field is omitted, the server accepts any
 	// total.
@@ -303,6 +339,10 @@ type QuoteInput struct {
 	// The products and their quantities. If several entries have the same product, the server adds up
 	// their quantities.
 	Items []*OrderLineInput `json:"items"`
+	// Up to 20 amounts for shipping, taxes, discounts and fees. The total must not be negative.
+	//
+	// Access: staff, admins, services.
+	Adjustments []*OrderAdjustmentInput `json:"adjustments,omitempty"`
 	// The values of custom fields.
 	CustomFields *CustomFields `json:"customFields,omitempty"`
 }
@@ -326,6 +366,19 @@ type RemoveOrderItemInput struct {
 	OrderID string `json:"orderId"`
 	// The product's SKU.
 	Sku string `json:"sku"`
+	// The `version` that the order had when the client read it. If the version has changed since then,
+	// the mutation changes nothing, and returns the user error `VersionConflict` and the current order.
+	// If this field is omitted, the server does not check the version.
+	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
+}
+
+// The adjustments of an order.
+type SetAdjustmentsInput struct {
+	// The order's ID.
+	OrderID string `json:"orderId"`
+	// Up to 20 adjustments, which replace all current adjustments. If the list is empty, the mutation removes
+	// all adjustments.
+	Adjustments []*OrderAdjustmentInput `json:"adjustments"`
 	// The `version` that the order had when the client read it. If the version has changed since then,
 	// the mutation changes nothing, and returns the user error `VersionConflict` and the current order.
 	// If this field is omitted, the server does not check the version.
@@ -459,6 +512,20 @@ type UpdateEmployeeInput struct {
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 	// The values of custom fields.
 	CustomFields *CustomFields `json:"customFields,omitempty"`
+}
+
+// The new values of an order's fields. Fields that are omitted or null keep their current values.
+type UpdateOrderInput struct {
+	// The order's ID.
+	OrderID string `json:"orderId"`
+	// The billing address.
+	BillingAddress *AddressInput `json:"billingAddress,omitempty"`
+	// Who the shop contacts about the order. It replaces the current contact.
+	Contact *OrderContactInput `json:"contact,omitempty"`
+	// The `version` that the order had when the client read it. If the version has changed since then,
+	// the mutation changes nothing, and returns the user error `VersionConflict` and the current order.
+	// If this field is omitted, the server does not check the version.
+	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }
 
 // The new values of a product's fields. Fields that are omitted or null keep their current values.

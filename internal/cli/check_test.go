@@ -87,7 +87,7 @@ func TestCheckFindsAndRepairs(t *testing.T) {
 		}
 		for _, part := range []string{
 			"order-total  ORDER#01HVMK3P2Q0000000000000001 #METADATA: total is 1, should be ", "orphan-claim  EMAIL#nobody@example.com #METADATA: ",
-			"inconsistencies: 2; repair them with `ordergraph check -repair`", "an order's total is not the sum of its items",
+			"inconsistencies: 2; repair them with `ordergraph check -repair`", "an order's total is not the sum of its items and adjustments",
 		} {
 			if !strings.Contains(c.stdout.String(), part) {
 				t.Errorf("stdout does not contain %q:\n%s", part, c.stdout.String())

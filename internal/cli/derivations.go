@@ -62,6 +62,8 @@ func describeDerivations(store *dynamo.Store, env Environment) {
 
 func kindOf(d model.Derivation) string {
 	switch {
+	case d.Feature:
+		return "feature"
 	case !d.IsRecord():
 		return "number"
 	case d.Entity.Kind == model.Claim:
@@ -114,7 +116,7 @@ func (c *derivationCommand) run(ctx context.Context, name string) (err error) {
 		fmt.Fprintf(c.env.Stdout, "The records of %s are removed. Its custom field keeps its values.\n", c.d.Name)
 	} else if len(lists) > 0 {
 		fmt.Fprintf(c.env.Stdout, "Until `ordergraph table apply %s`, clients get UNAVAILABLE for: %s.\n", c.d.Name, strings.Join(lists, "; "))
-	} else {
+	} else if !c.d.Feature {
 		fmt.Fprintf(c.env.Stdout, "Until `ordergraph table apply %s`, clients get UNAVAILABLE for this number.\n", c.d.Name)
 	}
 	return c.change(ctx, name, c.store.DropDerivation)
@@ -135,16 +137,16 @@ func (c *derivationCommand) plan(ctx context.Context) error {
 	status := c.store.Derivations()[c.d.Name]
 	fmt.Fprintf(c.env.Stdout, "%-8s %s: %s\n", kindOf(c.d), c.d.Name, status)
 	plan, effect := c.store.PlanDerivation, "write"
-	switch status.State {
-	case model.Readable:
+	switch {
+	case status.State == model.Dropped, status.State == model.Readable && c.d.Feature:
+		fmt.Fprintf(c.env.Stdout, "nothing to add: %s\n", derivationMeaning(status.State))
+		return nil
+	case status.State == model.Readable:
 		fmt.Fprintf(c.env.Stdout, "nothing to add: %s; `ordergraph table drop %s` would do this:\n", derivationMeaning(status.State), c.d.Name)
 		plan, effect = c.store.PlanDrop, "remove"
 		if c.d.Attribute != "" {
 			effect = "change"
 		}
-	case model.Dropped:
-		fmt.Fprintf(c.env.Stdout, "nothing to add: %s\n", derivationMeaning(status.State))
-		return nil
 	}
 	cost, err := plan(ctx, c.d, c.opts)
 	if err != nil {

@@ -376,6 +376,8 @@ func TestWhatCanChangeInWhichStatus(t *testing.T) {
 				} else {
 					refuseLateEdit("updateShippingAddress", move)
 					refuseLateEdit("holdOrder", moveInput("holdOrder", id))
+					refuseLateEdit("setAdjustments", mutationInput{"orderId": id, "adjustments": []mutationInput{}})
+					refuseLateEdit("updateOrder", mutationInput{"orderId": id})
 				}
 				if status != commerce.Pending {
 					refuseLateEdit("setOrderItem", mutationInput{"orderId": id, "sku": "mug", "quantity": 1})

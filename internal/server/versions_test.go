@@ -72,6 +72,8 @@ func versions(s *fixture, t testing.TB) map[string]versionedMutation {
 		"shipOrder":             with(order("confirmOrder"), mutationInput{"warehouseId": "north", "withoutAddress": true}),
 		"deliverOrder":          order("confirmOrder", "shipOrder"),
 		"cancelOrder":           order("confirmOrder"),
+		"setAdjustments":        with(order(), mutationInput{"adjustments": []mutationInput{{"kind": "FEE", "label": "Gift wrap", "amount": "2"}}}),
+		"updateOrder":           with(order(), mutationInput{"contact": mutationInput{"phone": "+1 555 0100"}}),
 		"holdOrder":             with(order(), mutationInput{"reason": "Check the address"}),
 		"releaseOrder":          order("holdOrder"),
 		"setOrderItem":          with(order(), mutationInput{"sku": "mug", "quantity": 3}),

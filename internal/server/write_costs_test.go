@@ -71,6 +71,7 @@ func costs() []writeCost {
 		return mutationInput{"customerId": customer, "items": lines(skus(lineCount)...)}
 	}
 	north := mutationInput{"warehouseId": "north", "withoutAddress": true}
+	adjusted := mutationInput{"adjustments": []mutationInput{{"kind": "SHIPPING", "label": "Post", "amount": "4.90"}, {"kind": "DISCOUNT", "label": "Sale", "amount": "-1", "line": "p00"}}}
 	full := fmt.Sprintf("%d lines", commerce.MaxLines)
 	return []writeCost{
 		{mutation: "createCustomer", variant: "no account rep", input: unpreparedInput(mutationInput{"name": "Cleo", "email": "cleo@example.com"})},
@@ -134,6 +135,9 @@ func costs() []writeCost {
 		{mutation: "removeOrderItem", variant: "one of " + fmt.Sprint(commerce.MaxLines) + " products, all embedded by other software", lines: commerce.MaxLines,
 			input: externalInput(mutationInput{"sku": "p01"})},
 		{mutation: "updateShippingAddress", variant: "3 lines", usual: true, input: preparedInput(3, mutationInput{"shippingAddress": address})},
+		{mutation: "updateOrder", variant: "3 lines", usual: true, input: preparedInput(3, mutationInput{"billingAddress": address})},
+		{mutation: "setAdjustments", variant: "3 lines", usual: true, input: preparedInput(3, adjusted)},
+		{mutation: "setAdjustments", variant: full, input: preparedInput(commerce.MaxLines, adjusted)},
 		{mutation: "addOrderNote", variant: "3 lines", usual: true, input: preparedInput(3, mutationInput{"note": "Gift"})},
 		{mutation: "addOrderNote", variant: "idempotency key", input: preparedInput(3, mutationInput{"note": "Gift", "idempotencyKey": "k"})},
 		{mutation: "holdOrder", variant: "3 lines", usual: true, input: preparedInput(3, mutationInput{"reason": "Check the address"})},

@@ -636,8 +636,16 @@ func (a *audit) checkItems(k Key, o *auditedOrder) {
 		a.addProblem(k, "has no items")
 	}
 	a.expectEqual(k, "itemCount", len(o.items), o.record.Int("itemCount"))
-	if got := o.record.Number("total"); got == nil || got.Cmp(total) != 0 {
-		a.addProblem(k, "the order's total is %s, but its items add up to %s", FormatValue(o.record["total"]), total.FloatString(4))
+	if adjustments, ok := o.record["adjustments"].(*types.AttributeValueMemberL); ok {
+		for _, e := range adjustments.Value {
+			m, _ := e.(*types.AttributeValueMemberM)
+			if included, _ := m.Value["included"].(*types.AttributeValueMemberBOOL); !included.Value {
+				total.Add(total, Record(m.Value).Number("amount"))
+			}
+		}
+	}
+	if got := o.record.Number("total"); got == nil || got.Cmp(total) != 0 || got.Sign() < 0 {
+		a.addProblem(k, "the order's total is %s, but its items and adjustments add up to %s", FormatValue(o.record["total"]), total.FloatString(4))
 	}
 	embedded, isEmbedded := o.record["items"].(*types.AttributeValueMemberL)
 	a.expectEqual(k, "whether it embeds its items", len(o.items) <= maxEmbeddedItems, isEmbedded)
@@ -671,6 +679,7 @@ var statusChanges = map[string][]string{
 // in which the event may happen.
 var statusesAllowingEvent = map[string][]string{
 	"item_set": {"pending"}, "item_removed": {"pending"}, "shipping_address_changed": {"pending", "confirmed"},
+	"adjustments_changed": {"pending", "confirmed"}, "billing_changed": {"pending", "confirmed"},
 	"custom_fields_changed": {"pending", "confirmed", "shipped", "delivered", "cancelled"},
 	"held":                  {"pending", "confirmed"},
 	"released":              {"pending", "confirmed", "shipped", "delivered"},

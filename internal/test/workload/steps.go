@@ -98,6 +98,23 @@ func (s StepGenerator) address() map[string]any {
 	return map[string]any{"recipient": "R", "line1": fmt.Sprintf("%d Main Street", 1+s.IntN(3)), "city": "Springfield", "countryCode": "US"}
 }
 
+// adjustments returns up to 3 adjustments. Some of the discounts exceed the price of a small order.
+func (s StepGenerator) adjustments() []map[string]any {
+	all := []map[string]any{}
+	for range s.IntN(4) {
+		kind, amount := s.oneOf("SHIPPING", "TAX", "DISCOUNT", "FEE"), fmt.Sprintf("%d.%d0", s.IntN(9), s.IntN(10))
+		if kind == "DISCOUNT" {
+			amount = "-" + amount
+		}
+		a := map[string]any{"kind": kind, "label": "Adjustment", "amount": amount, "included": kind == "TAX" && s.mostly(2)}
+		if s.mostly(3) {
+			a["line"] = s.productSKU()
+		}
+		all = append(all, a)
+	}
+	return all
+}
+
 // Next generates a step for a mutation, such as placeOrder. The parameter name must be different
 // for each step, because it is usually the idempotency key. Some steps share another key, or have
 // no key.
@@ -139,6 +156,7 @@ func (s StepGenerator) Next(field, name string) Step {
 		}
 		in["items"] = items
 		maybe("shippingAddress", func() any { return s.address() })
+		maybe("adjustments", func() any { return s.adjustments() })
 	case "confirmOrder", "deliverOrder", "cancelOrder", "shipOrder":
 		keyed, versioned = true, true
 		maybe("note", func() any { return s.oneOf("soon", "late") })
@@ -156,6 +174,13 @@ func (s StepGenerator) Next(field, name string) Step {
 	case "updateShippingAddress":
 		versioned = true
 		in["shippingAddress"] = s.address()
+	case "updateOrder":
+		versioned = true
+		maybe("billingAddress", func() any { return s.address() })
+		maybe("contact", func() any { return map[string]any{"email": s.email()} })
+	case "setAdjustments":
+		versioned = true
+		in["adjustments"] = s.adjustments()
 	case "addOrderNote":
 		keyed = true
 		in["note"] = s.oneOf("soon", "late")
@@ -230,6 +255,7 @@ func (s StepGenerator) Next(field, name string) Step {
 var allowedStatuses = map[string][]string{
 	"confirmOrder": {"PENDING"}, "shipOrder": {"CONFIRMED"}, "deliverOrder": {"SHIPPED"}, "cancelOrder": {"PENDING", "CONFIRMED"},
 	"setOrderItem": {"PENDING"}, "removeOrderItem": {"PENDING"}, "updateShippingAddress": {"PENDING", "CONFIRMED"},
+	"updateOrder": {"PENDING", "CONFIRMED"}, "setAdjustments": {"PENDING", "CONFIRMED"},
 	"holdOrder": {"PENDING", "CONFIRMED"}, "releaseOrder": {"PENDING", "CONFIRMED"}, "addOrderNote": {"PENDING", "CONFIRMED", "SHIPPED", "DELIVERED", "CANCELLED"},
 }
 
