@@ -63,7 +63,7 @@ func (b *Dataset) CompleteEachOrder(reject func(i int, problem error)) {
 	}
 }
 
-// validate returns an error for a duplicate ID or email address, a reference to a missing record,
+// validate returns an error for a duplicate ID or unique value, a reference to a missing record,
 // or a negative number. It checks only the IDs of orders. OrderWithItems.complete
 // checks the rest.
 func (b *Dataset) validate() error {
@@ -74,6 +74,21 @@ func (b *Dataset) validate() error {
 			firstErr = fmt.Errorf("%s %s: %w", kind, id, NewInvalidError("is in the dataset twice"))
 		}
 		seen[kind+" "+id] = true
+	}
+	unique := map[string]string{}
+	claim := func(kind, id, field, value string) {
+		key := kind + " " + field + " " + value
+		if other := unique[key]; other != "" && firstErr == nil {
+			firstErr = fmt.Errorf("%s %s and %s: %w", kind, other, id, NewInvalidError("have the %s %s, but it must be unique", field, value))
+		}
+		unique[key] = id
+	}
+	claimCustom := func(recordType, id string, values CustomValues) {
+		for _, f := range CustomFieldsOf(recordType) {
+			if value, err := f.Value(values); f.LookupQuery != "" && err == nil && value != nil {
+				claim(strings.ToLower(recordType), id, f.Name, TextOfKey(f.KeyText(value)))
+			}
+		}
 	}
 	refer := func(from, kind, id string) {
 		if !seen[kind+" "+id] && firstErr == nil {
@@ -87,15 +102,18 @@ func (b *Dataset) validate() error {
 	}
 	for _, w := range b.Warehouses {
 		once("warehouse", string(w.ID))
+		claimCustom("Warehouse", string(w.ID), w.CustomFields)
 	}
 	for _, e := range b.Employees {
 		once("employee", string(e.ID))
+		claimCustom("Employee", string(e.ID), e.CustomFields)
 		if e.WarehouseID != "" {
 			refer("employee "+string(e.ID), "warehouse", string(e.WarehouseID))
 		}
 	}
 	for _, p := range b.Products {
 		once("product", string(p.SKU))
+		claimCustom("Product", string(p.SKU), p.CustomFields)
 		notNegative("price of product "+string(p.SKU), p.UnitPrice.Amount.IsNeg())
 	}
 	for _, l := range b.Levels {
@@ -107,13 +125,15 @@ func (b *Dataset) validate() error {
 	}
 	for _, c := range b.Customers {
 		once("customer", string(c.ID))
-		once("email address", strings.ToLower(c.Email))
+		claim("customer", string(c.ID), "email address", strings.ToLower(c.Email))
+		claimCustom("Customer", string(c.ID), c.CustomFields)
 		if c.AccountRepID != "" {
 			refer("customer "+string(c.ID), "employee", string(c.AccountRepID))
 		}
 	}
 	for _, o := range b.Orders {
 		once("order", string(o.ID))
+		claimCustom("Order", string(o.ID), o.CustomFields)
 	}
 	return firstErr
 }

@@ -332,6 +332,10 @@ func TestSeedFile(t *testing.T) {
 	if _, err := sampledata.Read(strings.NewReader(strings.Replace(seed, `"APP"`, `"FAX"`, 1))); err == nil || !strings.Contains(err.Error(), `orders[0].customFields.channel: is "FAX": use WEB, APP, STORE`) {
 		t.Errorf("an invalid value has the error %v", err)
 	}
+	shared := strings.Replace(seed, `"products": [`, `"products": [{"sku": "cup", "name": "Cup", "category": "C", "unitPrice": "1", "currency": "USD", "customFields": {"code": "7"}}, `, 1)
+	if _, err := sampledata.Read(strings.NewReader(strings.Replace(shared, `"sizes"`, `"code": "7", "sizes"`, 1))); err == nil || !strings.HasSuffix(err.Error(), "product cup and mug: have the code 7, but it must be unique") {
+		t.Errorf("two records with one unique value have the error %v", err)
+	}
 }
 
 // A server without the file keeps custom fields of the records that it changes, because servers with and

@@ -200,7 +200,7 @@ func TestImportFromBadRecords(t *testing.T) {
 		"":                 "contains no records with the keys in the mapping",
 		"\x1f\x8b\x08\x00": "is compressed",
 		exportLine(t, otherRecord{"PK": "CUSTOMER#c1", "SK": "METADATA"}): "contains no records with the keys in the mapping",
-		exportLine(t, genericRecords()[0]) + exportLine(t, otherRecord{"PK": "CUST#c3", "SK": "METADATA", "name": "Ann", "email": "Ann@example.com", "createdAt": "2026-01-05T09:00:00Z"}): "email address ann@example.com: is in the dataset twice; nothing was written",
+		exportLine(t, genericRecords()[0]) + exportLine(t, otherRecord{"PK": "CUST#c3", "SK": "METADATA", "name": "Ann", "email": "Ann@example.com", "createdAt": "2026-01-05T09:00:00Z"}): "customer c1 and c3: have the email address ann@example.com, but it must be unique; nothing was written",
 	} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
