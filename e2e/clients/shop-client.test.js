@@ -126,6 +126,20 @@ for (const { name, open, skip } of engines) {
       assert.equal(cents(placed.order.total.amount), totals[1])
     })
 
+    test('places an order of the back office with shipping, tax, a discount and a billing address', async () => {
+      const adjustments = [
+        { kind: 'SHIPPING', label: 'Parcel', amount: '4.90' },
+        { kind: 'TAX', label: 'VAT', amount: '2.50' },
+        { kind: 'DISCOUNT', label: 'Spring sale', amount: '-3', line: 'prod_100' },
+        { kind: 'TAX', label: 'Levy', amount: '1', included: true },
+      ]
+      const quotes = []
+      const placed = await checkout(request, { ...cart('prod_100', 2), adjustments, billingAddress: shippingAddress, contact: { email: 'desk@example.com' } }, async (quote) => quotes.push(quote))
+      const [{ subtotal, total }] = quotes
+      assert.equal(cents(total.amount), cents(subtotal.amount) + 440)
+      assert.deepEqual([placed.kind, placed.order.total], ['placed', total])
+    })
+
     test('orders nothing when the customer does not agree, or when there are too few pieces', async () => {
       const [{ sku, available }] = await all(products(request, { namePrefix: 'keyboard' }))
       assert.deepEqual(await checkout(request, cart(sku, 1), async () => false), { kind: 'abandoned' })

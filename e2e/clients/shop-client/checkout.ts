@@ -8,13 +8,13 @@ export type Cart = Omit<PlaceOrderInput, 'expectedTotal' | 'idempotencyKey'>
 export type Checkout = { kind: 'placed'; order: PlacedOrder } | { kind: 'abandoned' } | { kind: 'refused'; reactions: Reaction[] }
 
 /**
- * Quotes a cart, asks the customer, and places the order at the total that the customer agreed to. If a price changes in
+ * Quotes a cart, to which a back office can add shipping, taxes and discounts, asks the customer, and places the order at the total that the customer agreed to. If a price changes in
  * between, the customer is asked again.
  */
 export async function checkout(request: Request, cart: Cart, agree: (quote: Quote) => Promise<boolean>): Promise<Checkout> {
   const idempotencyKey = crypto.randomUUID() // a refusal is not remembered, so every attempt can use it
   for (;;) {
-    const quote = present((await request(QuoteDocument, { items: cart.items })).quote)
+    const quote = present((await request(QuoteDocument, { items: cart.items, adjustments: cart.adjustments ?? null })).quote)
     if (quote.userErrors.length > 0) {
       return { kind: 'refused', reactions: quote.userErrors.map(reaction) }
     }
