@@ -119,7 +119,9 @@ func TestDropAndApplyList(t *testing.T) {
 	if after := tableRecords(t, db, table); !reflect.DeepEqual(after, before) {
 		t.Errorf("afterwards, the table has %d records instead of %d, or others", len(after), len(before))
 	}
-	run(t, "table plan", variables...).checkSucceeded(t, "customerName ", "  list ", "  readable ")
+	run(t, "table plan", variables...).checkSucceeded(t, "customerName ", "  list ", "  readable ", "order.adjustments ", "  feature ")
+	run(t, "table plan order.adjustments", variables...).checkSucceeded(t, "feature  order.adjustments: readable\nnothing to add: servers write and read it\n")
+	run(t, "table drop order.adjustments", variables...).checkFailed(t, 1, "order.adjustments cannot be dropped, because earlier versions of Ordergraph would damage orders with adjustments")
 }
 
 // findUnits returns the units that a command prints.
