@@ -179,6 +179,14 @@ type InventoryAdjustment struct {
 	Delta       int
 }
 
+// InventoryTransfer is the command to move units of a product from one warehouse to another.
+type InventoryTransfer struct {
+	SKU             SKU
+	FromWarehouseID WarehouseID
+	ToWarehouseID   WarehouseID
+	Quantity        int
+}
+
 // WarehouseChange is the command to change a warehouse. A nil field keeps its current value.
 type WarehouseChange struct {
 	ID           WarehouseID

@@ -85,6 +85,16 @@ func ParseInventoryDelta(n int) (int, error) {
 	return n, nil
 }
 
+// ParseTransferQuantity validates n as the number of units to move between warehouses.
+//
+// It returns an InvalidError unless n is from 1 to MaxInventoryLevel.
+func ParseTransferQuantity(n int) (int, error) {
+	if n < 1 || n > MaxInventoryLevel {
+		return 0, NewInvalidError("is %d: use 1 to %d", n, MaxInventoryLevel)
+	}
+	return n, nil
+}
+
 // ParsePrice parses the price of a product.
 //
 // It returns an InvalidError if amount is not a decimal number, is negative, or has too many digits

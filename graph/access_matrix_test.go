@@ -227,6 +227,7 @@ var requiredArguments = map[string]string{
 	"Mutation.createProduct":         `(input:{sku:"prod_100",name:"N",category:"C",unitPrice:{amount:"1"}})`,
 	"Mutation.createWarehouse":       `(input:{id:"wh_sea",name:"N"})`,
 	"Mutation.setInventoryLevel":     `(input:{sku:"prod_100",warehouseId:"wh_sea",quantity:1,expectedVersion:999})`,
+	"Mutation.transferInventory":     `(input:{sku:"prod_100",fromWarehouseId:"nowhere",toWarehouseId:"here",quantity:1})`,
 	"Mutation.adjustInventory":       `(input:{sku:"prod_100",warehouseId:"nowhere",delta:1})`,
 	"Mutation.hireEmployee":          `(input:{id:"rep_001",name:"N",jobTitle:"J",hireDate:"2026-01-01"})`,
 }

@@ -324,7 +324,7 @@ func TestNoMutationExceedsItsBound(t *testing.T) {
 	inputs = append(inputs, `updateCustomer(input: {id: `+customer+`, name: "New"})`, `updateCustomer(input: {id: `+gone+`, name: "New"})`,
 		`assignAccountRep(input: {customerId: `+customer+`, employeeId: null})`, `createCustomer(input: {name: "New", email: "new@example.com", accountRepId: "gone"})`,
 		`placeOrder(input: {customerId: `+customer+`, items: [{sku: `+sku+`, quantity: 1}], idempotencyKey: "again"})`,
-		`setInventoryLevel(input: {sku: `+sku+`, warehouseId: `+house+`, quantity: 7})`, `adjustInventory(input: {sku: `+sku+`, warehouseId: `+house+`, delta: -1})`,
+		`setInventoryLevel(input: {sku: `+sku+`, warehouseId: `+house+`, quantity: 7})`, `adjustInventory(input: {sku: `+sku+`, warehouseId: `+house+`, delta: -1})`, `transferInventory(input: {sku: `+sku+`, fromWarehouseId: `+house+`, toWarehouseId: "none", quantity: 1})`,
 		`createProduct(input: {sku: `+sku+`, name: "x", category: "x", unitPrice: {amount: "1"}})`)
 	largest := 0
 	rapid.Check(t, func(rt *rapid.T) {

@@ -199,6 +199,8 @@ func objectTypeOf(name string) operation.ObjectType {
 		return operation.ObjectType{Satisfies: subscriptionImplementors, Field: numberSubscription}
 	case "TooManyLines":
 		return operation.ObjectType{Satisfies: tooManyLinesImplementors, Field: numberTooManyLines}
+	case "TransferInventoryPayload":
+		return operation.ObjectType{Satisfies: transferInventoryPayloadImplementors, Field: numberTransferInventoryPayload}
 	case "UpdateCustomerPayload":
 		return operation.ObjectType{Satisfies: updateCustomerPayloadImplementors, Field: numberUpdateCustomerPayload}
 	case "UpdateEmployeePayload":
@@ -2566,12 +2568,14 @@ func numberMutation(name string) (int, operation.ArgumentsReader) {
 		return 21, readMutationSetInventoryLevelArguments
 	case "adjustInventory":
 		return 22, readMutationAdjustInventoryArguments
+	case "transferInventory":
+		return 23, readMutationTransferInventoryArguments
 	case "hireEmployee":
-		return 23, readMutationHireEmployeeArguments
+		return 24, readMutationHireEmployeeArguments
 	case "updateEmployee":
-		return 24, readMutationUpdateEmployeeArguments
+		return 25, readMutationUpdateEmployeeArguments
 	case "setCustomFields":
-		return 25, readMutationSetCustomFieldsArguments
+		return 26, readMutationSetCustomFieldsArguments
 	default:
 		return 0, nil
 	}
@@ -2848,7 +2852,19 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectAdjustInventoryPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 23: // hireEmployee
+	case 23: // transferInventory
+		v, ok := x.resolveMutationTransferInventory(f)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectTransferInventoryPayload(f.Set, v)
+		x.leave()
+		return written || x.writeNull()
+	case 24: // hireEmployee
 		v, ok := x.resolveMutationHireEmployee(f)
 		if !ok {
 			return x.writeNull()
@@ -2860,7 +2876,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectHireEmployeePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 24: // updateEmployee
+	case 25: // updateEmployee
 		v, ok := x.resolveMutationUpdateEmployee(f)
 		if !ok {
 			return x.writeNull()
@@ -2872,7 +2888,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectUpdateEmployeePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 25: // setCustomFields
+	case 26: // setCustomFields
 		v, ok := x.resolveMutationSetCustomFields(f)
 		if !ok {
 			return x.writeNull()
@@ -3370,6 +3386,28 @@ func (x *execution) resolveMutationAdjustInventory(f *operation.Field) (v *Paylo
 	a := f.ArgumentsIn(x.operation.arguments).(*mutationAdjustInventoryArguments)
 	x.currentField = f
 	v, err := x.mutationResolvers.AdjustInventory(x.resolverCtx, a.input)
+	return v, x.recordError(f, err)
+}
+
+type mutationTransferInventoryArguments struct {
+	input input.TransferInventoryInput
+}
+
+func readMutationTransferInventoryArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_transferInventory_args(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return &mutationTransferInventoryArguments{
+		input: read["input"].(input.TransferInventoryInput),
+	}, nil
+}
+
+func (x *execution) resolveMutationTransferInventory(f *operation.Field) (v *Payload[commerce.InventoryLevel], ok bool) {
+	defer x.recoverPanic(f, &ok)
+	a := f.ArgumentsIn(x.operation.arguments).(*mutationTransferInventoryArguments)
+	x.currentField = f
+	v, err := x.mutationResolvers.TransferInventory(x.resolverCtx, a.input)
 	return v, x.recordError(f, err)
 }
 
@@ -7178,6 +7216,55 @@ func (x *execution) fieldTooManyLines(f *operation.Field, obj *commerce.TooManyL
 func (x *execution) resolveTooManyLinesCode(f *operation.Field, obj *commerce.TooManyLines) (v commerce.ErrorCode, ok bool) {
 	defer x.recoverPanic(f, &ok)
 	return obj.Code(), true
+}
+
+func numberTransferInventoryPayload(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "inventoryLevel":
+		return 1, nil
+	case "userErrors":
+		return 2, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectTransferInventoryPayload writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectTransferInventoryPayload(set *operation.SelectionSet, obj *Payload[commerce.InventoryLevel]) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldTransferInventoryPayload(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldTransferInventoryPayload writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldTransferInventoryPayload(f *operation.Field, obj *Payload[commerce.InventoryLevel]) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"TransferInventoryPayload"`...)
+		return true
+	case 1: // inventoryLevel
+		if obj.Value == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectInventoryLevel(f.Set, obj.Value)
+		x.leave()
+		return written || x.writeNull()
+	case 2: // userErrors
+		return x.listUserError(f, obj.UserErrors)
+	default:
+		panic("TransferInventoryPayload has no field number " + strconv.Itoa(f.Number))
+	}
 }
 
 func numberUpdateCustomerPayload(name string) (int, operation.ArgumentsReader) {

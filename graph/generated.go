@@ -268,6 +268,7 @@ type ComplexityRoot struct {
 		SetInventoryLevel     func(childComplexity int, input input.SetInventoryLevelInput) int
 		SetOrderItem          func(childComplexity int, input input.SetOrderItemInput) int
 		ShipOrder             func(childComplexity int, input input.ShipOrderInput) int
+		TransferInventory     func(childComplexity int, input input.TransferInventoryInput) int
 		UpdateCustomer        func(childComplexity int, input input.UpdateCustomerInput) int
 		UpdateEmployee        func(childComplexity int, input input.UpdateEmployeeInput) int
 		UpdateOrder           func(childComplexity int, input input.UpdateOrderInput) int
@@ -543,6 +544,11 @@ type ComplexityRoot struct {
 		Message func(childComplexity int) int
 	}
 
+	TransferInventoryPayload struct {
+		UserErrors func(childComplexity int) int
+		Value      func(childComplexity int) int
+	}
+
 	UpdateCustomerPayload struct {
 		UserErrors func(childComplexity int) int
 		Value      func(childComplexity int) int
@@ -661,6 +667,7 @@ type MutationResolver interface {
 	UpdateWarehouse(ctx context.Context, input input.UpdateWarehouseInput) (*Payload[commerce.Warehouse], error)
 	SetInventoryLevel(ctx context.Context, input input.SetInventoryLevelInput) (*Payload[commerce.InventoryLevel], error)
 	AdjustInventory(ctx context.Context, input input.AdjustInventoryInput) (*Payload[commerce.InventoryLevel], error)
+	TransferInventory(ctx context.Context, input input.TransferInventoryInput) (*Payload[commerce.InventoryLevel], error)
 	HireEmployee(ctx context.Context, input input.HireEmployeeInput) (*Payload[commerce.Employee], error)
 	UpdateEmployee(ctx context.Context, input input.UpdateEmployeeInput) (*Payload[commerce.Employee], error)
 	SetCustomFields(ctx context.Context, input input.SetCustomFieldsInput) (*Payload[commerce.Order], error)
@@ -1803,6 +1810,26 @@ input AdjustInventoryInput {
   idempotencyKey: String
 }
 
+"A transfer of units of a product from one warehouse to another."
+input TransferInventoryInput {
+  "The product's SKU."
+  sku: ID!
+  "The ID of the warehouse that the units leave."
+  fromWarehouseId: ID!
+  "The ID of the warehouse to which the units are added. It must be another warehouse."
+  toWarehouseId: ID!
+  "The number of units to move, from 1 to 1,000,000,000."
+  quantity: Int!
+  """
+  A key, such as a new UUID, that makes it safe to send this request again. After the mutation
+  succeeds, the server stores the key for 24 hours. If the caller sends the same input and key
+  again, the server changes nothing and returns the result of the first request. The key has up to
+  128 bytes and must not contain ` + "`" + `#` + "`" + `. Different callers can use the same key. On a server without
+  authentication, all clients count as one caller.
+  """
+  idempotencyKey: String
+}
+
 "An employee to create."
 input HireEmployeeInput {
   """
@@ -2116,6 +2143,18 @@ type Mutation {
     "The product, the warehouse and the number of units to add or remove."
     input: AdjustInventoryInput!
   ): AdjustInventoryPayload @access(permission: CHANGE_STOCK)
+    @userErrors(types: ["InvalidInput", "NotFound", "InsufficientStock", "IdempotencyKeyReused"])
+  """
+  Moves units of a product from one warehouse to another. The product's total stock stays the same,
+  and so do its reserved units. The mutation cannot move more units than the first warehouse has. The
+  payload contains the inventory level of the second warehouse.
+
+  Cost: one DynamoDB transaction (write pattern WP30). Access: staff, admins, services.
+  """
+  transferInventory(
+    "The product, both warehouses and the number of units to move."
+    input: TransferInventoryInput!
+  ): TransferInventoryPayload @access(permission: CHANGE_STOCK)
     @userErrors(types: ["InvalidInput", "NotFound", "InsufficientStock", "IdempotencyKeyReused"])
   """
   Creates an employee.
@@ -2647,6 +2686,18 @@ The result of ` + "`" + `adjustInventory` + "`" + `. If the mutation was rejecte
 User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `InsufficientStock` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `.
 """
 type AdjustInventoryPayload {
+  "The inventory level after the mutation. If the mutation was rejected, the field is null."
+  inventoryLevel: InventoryLevel
+  "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
+  userErrors: [UserError!]!
+}
+
+"""
+The result of ` + "`" + `transferInventory` + "`" + `. If the mutation was rejected, ` + "`" + `inventoryLevel` + "`" + ` is null.
+
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `InsufficientStock` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `.
+"""
+type TransferInventoryPayload {
   "The inventory level after the mutation. If the mutation was rejected, the field is null."
   inventoryLevel: InventoryLevel
   "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
@@ -4859,6 +4910,20 @@ func (ec *executionContext) field_Mutation_shipOrder_args(ctx context.Context, r
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (input.ShipOrderInput, error) {
 			return ec.unmarshalNShipOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐShipOrderInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_transferInventory_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (input.TransferInventoryInput, error) {
+			return ec.unmarshalNTransferInventoryInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐTransferInventoryInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -8598,6 +8663,64 @@ func (ec *executionContext) unmarshalInputTimeRange(ctx context.Context, obj any
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputTransferInventoryInput(ctx context.Context, obj any) (input.TransferInventoryInput, error) {
+	var it input.TransferInventoryInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"sku", "fromWarehouseId", "toWarehouseId", "quantity", "idempotencyKey"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "sku":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("sku"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Sku = data
+		case "fromWarehouseId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("fromWarehouseId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.FromWarehouseID = data
+		case "toWarehouseId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("toWarehouseId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ToWarehouseID = data
+		case "quantity":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("quantity"))
+			data, err := ec.unmarshalNInt2int32(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Quantity = data
+		case "idempotencyKey":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idempotencyKey"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IdempotencyKey = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputUpdateCustomerInput(ctx context.Context, obj any) (input.UpdateCustomerInput, error) {
 	var it input.UpdateCustomerInput
 	if obj == nil {
@@ -9088,6 +9211,8 @@ var spendingImplementors = []string{"Spending"}
 var subscriptionImplementors = []string{"Subscription"}
 
 var tooManyLinesImplementors = []string{"TooManyLines", "UserError"}
+
+var transferInventoryPayloadImplementors = []string{"TransferInventoryPayload"}
 
 var updateCustomerPayloadImplementors = []string{"UpdateCustomerPayload"}
 
@@ -9762,6 +9887,11 @@ func (ec *executionContext) marshalNString2string(ctx context.Context, sel ast.S
 		}
 	}
 	return res
+}
+
+func (ec *executionContext) unmarshalNTransferInventoryInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐTransferInventoryInput(ctx context.Context, v any) (input.TransferInventoryInput, error) {
+	res, err := ec.unmarshalInputTransferInventoryInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalNUpdateCustomerInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐUpdateCustomerInput(ctx context.Context, v any) (input.UpdateCustomerInput, error) {

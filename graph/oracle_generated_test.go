@@ -940,6 +940,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.ShipOrder(childComplexity, args["input"].(input.ShipOrderInput)), true
+	case "Mutation.transferInventory":
+		if e.ComplexityRoot.Mutation.TransferInventory == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_transferInventory_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.TransferInventory(childComplexity, args["input"].(input.TransferInventoryInput)), true
 	case "Mutation.updateCustomer":
 		if e.ComplexityRoot.Mutation.UpdateCustomer == nil {
 			break
@@ -2160,6 +2171,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.TooManyLines.Message(childComplexity), true
 
+	case "TransferInventoryPayload.userErrors":
+		if e.ComplexityRoot.TransferInventoryPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.TransferInventoryPayload.UserErrors(childComplexity), true
+	case "TransferInventoryPayload.inventoryLevel":
+		if e.ComplexityRoot.TransferInventoryPayload.Value == nil {
+			break
+		}
+
+		return e.ComplexityRoot.TransferInventoryPayload.Value(childComplexity), true
+
 	case "UpdateCustomerPayload.userErrors":
 		if e.ComplexityRoot.UpdateCustomerPayload.UserErrors == nil {
 			break
@@ -2404,6 +2428,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputSetOrderItemInput,
 		ec.unmarshalInputShipOrderInput,
 		ec.unmarshalInputTimeRange,
+		ec.unmarshalInputTransferInventoryInput,
 		ec.unmarshalInputUpdateCustomerInput,
 		ec.unmarshalInputUpdateEmployeeInput,
 		ec.unmarshalInputUpdateOrderInput,
@@ -3206,6 +3231,16 @@ func (ec *executionContext) childFields_Spending(ctx context.Context, field grap
 		return ec.fieldContext_Spending_orderCount(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Spending", field.Name)
+}
+
+func (ec *executionContext) childFields_TransferInventoryPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "inventoryLevel":
+		return ec.fieldContext_TransferInventoryPayload_inventoryLevel(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_TransferInventoryPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type TransferInventoryPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_UpdateCustomerPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -7363,6 +7398,51 @@ func (ec *executionContext) fieldContext_Mutation_adjustInventory(ctx context.Co
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_adjustInventory_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_transferInventory(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_transferInventory(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().TransferInventory(ctx, fc.Args["input"].(input.TransferInventoryInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.InventoryLevel]) graphql.Marshaler {
+			return ec.marshalOTransferInventoryPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_Mutation_transferInventory(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_TransferInventoryPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_transferInventory_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -12583,6 +12663,72 @@ func (ec *executionContext) fieldContext_TooManyLines_limit(_ context.Context, f
 	return graphql.NewScalarFieldContext("TooManyLines", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
+func (ec *executionContext) _TransferInventoryPayload_inventoryLevel(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.InventoryLevel]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_TransferInventoryPayload_inventoryLevel(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Value, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.InventoryLevel) graphql.Marshaler {
+			return ec.marshalOInventoryLevel2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐInventoryLevel(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_TransferInventoryPayload_inventoryLevel(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "TransferInventoryPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_InventoryLevel(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _TransferInventoryPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.InventoryLevel]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_TransferInventoryPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_TransferInventoryPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "TransferInventoryPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _UpdateCustomerPayload_customer(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Customer]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -15795,6 +15941,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
+		case "transferInventory":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_transferInventory(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		case "hireEmployee":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_hireEmployee(ctx, field)
@@ -19001,6 +19154,47 @@ func (ec *executionContext) _TooManyLines(ctx context.Context, sel ast.Selection
 	return out
 }
 
+func (ec *executionContext) _TransferInventoryPayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.InventoryLevel]) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, transferInventoryPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("TransferInventoryPayload")
+		case "inventoryLevel":
+			out.Values[i] = ec._TransferInventoryPayload_inventoryLevel(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._TransferInventoryPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 func (ec *executionContext) _UpdateCustomerPayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.Customer]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, updateCustomerPayloadImplementors)
 
@@ -21383,6 +21577,13 @@ func (ec *executionContext) marshalOString2ᚕstringᚄ(ctx context.Context, sel
 	}
 
 	return ret
+}
+
+func (ec *executionContext) marshalOTransferInventoryPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.InventoryLevel]) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._TransferInventoryPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOUpdateCustomerPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Customer]) graphql.Marshaler {

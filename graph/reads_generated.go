@@ -315,6 +315,10 @@ func (r *mutationResolver) AdjustInventory(ctx context.Context, input input.Adju
 	return executeMutation(ctx, r.Resolver, r.store.AdjustInventory, input.Command, input.IdempotencyKey)
 }
 
+func (r *mutationResolver) TransferInventory(ctx context.Context, input input.TransferInventoryInput) (*Payload[commerce.InventoryLevel], error) {
+	return executeMutation(ctx, r.Resolver, r.store.TransferInventory, input.Command, input.IdempotencyKey)
+}
+
 func (r *mutationResolver) HireEmployee(ctx context.Context, input input.HireEmployeeInput) (*Payload[commerce.Employee], error) {
 	return executeMutation(ctx, r.Resolver, r.store.HireEmployee, input.Command, input.IdempotencyKey)
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/derive"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
@@ -110,7 +111,7 @@ func (m Mutations) UpdateWarehouse(ctx context.Context, caller Caller, cmd comme
 // level, if it exists), commerce.InsufficientStock, commerce.InvalidInput, and errors from mutate.
 func (m Mutations) SetInventoryLevel(ctx context.Context, caller Caller, cmd commerce.InventoryCount) (*commerce.InventoryLevel, error) {
 	return mutate(ctx, m.table, &model.WriteSetInventoryLevel, caller, cmd, model.DecodeInventoryLevel, func(ctx context.Context, c *change) (*commerce.InventoryLevel, error) {
-		before, err := c.readInventoryLevel(ctx, cmd.SKU, cmd.WarehouseID)
+		before, err := c.readInventoryLevel(ctx, cmd.SKU, cmd.WarehouseID, "warehouseId")
 		if err != nil {
 			return nil, err
 		}
@@ -130,7 +131,7 @@ func (m Mutations) SetInventoryLevel(ctx context.Context, caller Caller, cmd com
 // errors from mutate.
 func (m Mutations) AdjustInventory(ctx context.Context, caller Caller, cmd commerce.InventoryAdjustment) (*commerce.InventoryLevel, error) {
 	return mutate(ctx, m.table, &model.WriteAdjustInventory, caller, cmd, model.DecodeInventoryLevel, func(ctx context.Context, c *change) (*commerce.InventoryLevel, error) {
-		before, err := c.readInventoryLevel(ctx, cmd.SKU, cmd.WarehouseID)
+		before, err := c.readInventoryLevel(ctx, cmd.SKU, cmd.WarehouseID, "warehouseId")
 		if err != nil {
 			return nil, err
 		}
@@ -148,6 +149,52 @@ func (m Mutations) AdjustInventory(ctx context.Context, caller Caller, cmd comme
 	})
 }
 
+// TransferInventory moves units of a product from one warehouse to another. It returns the inventory level
+// of the second one.
+//
+// Errors: commerce.UserErrors (NotFound), commerce.InsufficientStock, commerce.InvalidInput, and
+// errors from mutate.
+func (m Mutations) TransferInventory(ctx context.Context, caller Caller, cmd commerce.InventoryTransfer) (*commerce.InventoryLevel, error) {
+	if cmd.FromWarehouseID == cmd.ToWarehouseID {
+		return nil, commerce.NewInvalidInput(commerce.FieldPath("toWarehouseId"), "is the same as fromWarehouseId: use another warehouse")
+	}
+	return mutate(ctx, m.table, &model.WriteTransferInventory, caller, cmd, model.DecodeInventoryLevel, func(ctx context.Context, c *change) (*commerce.InventoryLevel, error) {
+		b := &c.KeyBuilder
+		product := model.ProductBySKU.Key(b, cmd.SKU)
+		ks := []model.Keys{product}
+		for _, warehouse := range []commerce.WarehouseID{cmd.FromWarehouseID, cmd.ToWarehouseID} {
+			ks = append(ks, model.KeysOfInventoryLevel(b, model.InventoryLevelKey{SKU: cmd.SKU, Warehouse: warehouse}), model.WarehouseByID.Key(b, warehouse))
+		}
+		if _, err := c.read(ctx, ks...); err != nil {
+			return nil, err
+		}
+		from, err := c.readInventoryLevel(ctx, cmd.SKU, cmd.FromWarehouseID, "fromWarehouseId")
+		if err != nil {
+			return nil, err
+		}
+		to, err := c.readInventoryLevel(ctx, cmd.SKU, cmd.ToWarehouseID, "toWarehouseId")
+		if err != nil {
+			return nil, err
+		}
+		if from.Quantity < cmd.Quantity {
+			return nil, commerce.NewInsufficientStock(commerce.FieldPath("quantity"), cmd.SKU, cmd.Quantity, max(0, from.Quantity), " in warehouse "+string(cmd.FromWarehouseID))
+		}
+		if _, err := commerce.ParseInventoryLevel(to.Quantity + cmd.Quantity); err != nil || to.Quantity < 0 {
+			return nil, commerce.NewInvalidInput(commerce.FieldPath("quantity"), "results in an invalid quantity of %d pieces in warehouse %s", to.Quantity+cmd.Quantity, cmd.ToWarehouseID)
+		}
+		changes := []derive.Change{c.writeInventoryLevel(from, from.Quantity-cmd.Quantity), c.writeInventoryLevel(to, to.Quantity+cmd.Quantity)}
+		deltas, err := derive.Deltas(c.Layout, changes...)
+		if err != nil {
+			return nil, err
+		}
+		// The product's totals stay the same, so no delta raises its revision.
+		if err := c.adjustCounters(ctx, counterAdjustment{product, map[string]int{model.AttrStockRevision: 1}, table.RecordExists}); err != nil {
+			return nil, err
+		}
+		return changes[1].After.(*commerce.InventoryLevel), c.addDerived(ctx, deltas)
+	})
+}
+
 // levelWithProduct is an inventory level (the quantity of a product in a warehouse), together with
 // the record of its product.
 type levelWithProduct struct {
@@ -158,10 +205,10 @@ type levelWithProduct struct {
 }
 
 // readInventoryLevel reads a product's inventory level in a warehouse, and the product. If the level
-// does not exist, its quantity is 0.
+// does not exist, its quantity is 0. field names the argument with the warehouse.
 //
 // Errors: commerce.UserErrors (NotFound), model.ErrCorrupt, and errors from table.WrapError.
-func (c *change) readInventoryLevel(ctx context.Context, sku commerce.SKU, warehouse commerce.WarehouseID) (levelWithProduct, error) {
+func (c *change) readInventoryLevel(ctx context.Context, sku commerce.SKU, warehouse commerce.WarehouseID, field string) (levelWithProduct, error) {
 	b := &c.KeyBuilder
 	records, err := c.read(ctx, model.KeysOfInventoryLevel(b, model.InventoryLevelKey{SKU: sku, Warehouse: warehouse}), model.ProductBySKU.Key(b, sku), model.WarehouseByID.Key(b, warehouse))
 	if err != nil {
@@ -172,7 +219,7 @@ func (c *change) readInventoryLevel(ctx context.Context, sku commerce.SKU, wareh
 		refusals = append(refusals, commerce.NewNotFound("product", sku, "sku"))
 	}
 	if records[2] == nil {
-		refusals = append(refusals, commerce.NewNotFound("warehouse", warehouse, "warehouseId"))
+		refusals = append(refusals, commerce.NewNotFound("warehouse", warehouse, field))
 	}
 	if len(refusals) > 0 {
 		return levelWithProduct{}, refusals
@@ -222,13 +269,19 @@ func (c *change) setInventoryLevel(ctx context.Context, before levelWithProduct,
 	if delta > 0 && counters[model.AttrTotalInventory] > commerce.MaxTotalInventory-delta {
 		return nil, commerce.NewInvalidInput(commerce.FieldPath(field), "results in more than %d pieces of product %s in all warehouses", commerce.MaxTotalInventory, before.SKU)
 	}
+	change := c.writeInventoryLevel(before, quantity)
+	return change.After.(*commerce.InventoryLevel), c.addDerivedFrom(ctx, change.Before, change.After)
+}
+
+// writeInventoryLevel adds the write of the record of a changed inventory level, and returns the change.
+func (c *change) writeInventoryLevel(before levelWithProduct, quantity int) derive.Change {
 	after := before.InventoryLevel
 	after.Quantity, after.Version = quantity, before.Version+1
 	if before.record == nil {
 		c.createWithCopies(&after)
 		c.require(model.WarehouseByID.Key(&c.KeyBuilder, before.WarehouseID), table.RecordExists)
-		return &after, c.addDerivedFrom(ctx, nil, &after)
+		return derive.Change{After: &after}
 	}
 	c.updateWithEdges(&c.KeyBuilder, before.record, &before.InventoryLevel, &after, model.AttrVersion, model.AttrQuantity)
-	return &after, c.addDerivedFrom(ctx, &before.InventoryLevel, &after)
+	return derive.Change{Before: &before.InventoryLevel, After: &after}
 }

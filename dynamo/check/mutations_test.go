@@ -34,7 +34,7 @@ func mutateContinuously(ctx context.Context, store *dynamo.Store, seed uint64, n
 	for i := range n {
 		sku := commerce.SKU([]string{"p00", "p01"}[random.IntN(2)])
 		var err error
-		switch random.IntN(9) {
+		switch random.IntN(10) {
 		case 0, 1:
 			var o *commerce.Order
 			if o, err = store.PlaceOrder(ctx, caller, commerce.OrderRequest{CustomerID: customer, Lines: []commerce.OrderLine{{SKU: sku, Quantity: 1}}}); err == nil {
@@ -51,6 +51,8 @@ func mutateContinuously(ctx context.Context, store *dynamo.Store, seed uint64, n
 		case 6:
 			_, err = store.AdjustInventory(ctx, caller, commerce.InventoryAdjustment{SKU: sku, WarehouseID: "w1", Delta: random.IntN(7) - 2})
 		case 7:
+			_, err = store.TransferInventory(ctx, caller, commerce.InventoryTransfer{SKU: sku, FromWarehouseID: []commerce.WarehouseID{"w1", "w2"}[random.IntN(2)], ToWarehouseID: "w2", Quantity: 1 + random.IntN(3)})
+		case 8:
 			email := fmt.Sprintf("live%d-%d@example.com", seed, i)
 			_, err = store.UpdateCustomer(ctx, caller, commerce.CustomerChange{ID: customer, Email: &email})
 		default:

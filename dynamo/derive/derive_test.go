@@ -152,6 +152,10 @@ func (s *shop) mutation() func(context.Context, *dynamo.Store) error {
 			return err
 		},
 		func(ctx context.Context, store *dynamo.Store) error {
+			_, err := store.TransferInventory(ctx, staff, commerce.InventoryTransfer{SKU: sku, FromWarehouseID: level.WarehouseID, ToWarehouseID: "w1", Quantity: 1 + quantity})
+			return err
+		},
+		func(ctx context.Context, store *dynamo.Store) error {
 			_, err := store.UpdateProduct(ctx, staff, commerce.ProductChange{SKU: sku, Category: &category})
 			return err
 		},

@@ -62,7 +62,7 @@ func customTypes() map[string]customType {
 		"Product": {&EntityProduct, &ProductBySKU.AccessPattern, "{foldedName}#{sku}", customList(Ascending, (*Codec).DecodeProduct), &EntityProductName,
 			[]*WritePattern{&WriteCreateProduct, &WriteUpdateProduct}, nil},
 		"Warehouse": {&EntityWarehouse, &WarehouseByID.AccessPattern, "{foldedName}#{warehouseId}", customList(Ascending, withoutCodec(DecodeWarehouse)), nil,
-			[]*WritePattern{&WriteCreateWarehouse, &WriteUpdateWarehouse}, []*WritePattern{&WriteSetInventoryLevel, &WriteAdjustInventory}},
+			[]*WritePattern{&WriteCreateWarehouse, &WriteUpdateWarehouse}, []*WritePattern{&WriteSetInventoryLevel, &WriteAdjustInventory, &WriteTransferInventory}},
 	}
 }
 

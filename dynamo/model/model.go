@@ -342,6 +342,8 @@ var (
 		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), OptionalWrites: entities(EntitySpending), Reads: entities(EntityOrder), ReadsItems: true}
 	WriteUpdateOrder = WritePattern{ID: "WP25", Mutation: "updateOrder",
 		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), Reads: entities(EntityOrder)}
+	WriteTransferInventory = WritePattern{ID: "WP30", Mutation: "transferInventory",
+		Writes: entities(EntityInventoryLevel, EntityInventoryLevel, EntityProduct), OptionalWrites: entities(EntityWarehouse, EntityIdempotency), Reads: entities(EntityInventoryLevel, EntityInventoryLevel, EntityProduct, EntityWarehouse, EntityWarehouse)}.withEdges(&EntityInventoryLevel)
 )
 
 func entities(entities ...Entity) []Entity { return entities }

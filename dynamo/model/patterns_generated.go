@@ -81,6 +81,7 @@ func builtInWritePatterns() []WritePattern {
 		WriteReleaseOrder,
 		WriteSetAdjustments,
 		WriteUpdateOrder,
+		WriteTransferInventory,
 	}
 }
 

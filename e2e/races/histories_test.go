@@ -194,18 +194,24 @@ func checkStock(t *rapid.T, a *storetest.AuditResult, log []sentMutation, w work
 				level := fmt.Sprintf("inventoryLevel %s %s", item.ProductID, e.Input["warehouseId"])
 				shipped[level] = append(shipped[level], item.Quantity)
 			}
-		case e.Field == "adjustInventory" || e.Field == "setInventoryLevel":
+		case e.Field == "adjustInventory" || e.Field == "setInventoryLevel" || e.Field == "transferInventory":
 			level := workload.RecordName(e.Field, e.Input, r)
 			if known[level] == nil {
 				known[level] = map[int]levelChange{0: {}}
 			}
 			c := levelChange{quantity: r.Quantity}
-			if e.Field == "adjustInventory" {
+			before, twice := known[level][r.Version]
+			switch e.Field {
+			case "adjustInventory":
 				c.delta, c.adjusted = e.Input["delta"].(int), true
-			} else {
+			case "transferInventory":
+				if c.delta, c.adjusted = e.Input["quantity"].(int), true; !before.adjusted {
+					from := fmt.Sprintf("inventoryLevel %s %s", e.Input["sku"], e.Input["fromWarehouseId"])
+					shipped[from] = append(shipped[from], c.delta)
+				}
+			default:
 				set[level] = true
 			}
-			before, twice := known[level][r.Version]
 			if twice && before.quantity != c.quantity {
 				t.Errorf("%s: responses returned version %d with %d and with %d pieces", level, r.Version, before.quantity, c.quantity)
 			}

@@ -157,6 +157,16 @@ func (in AdjustInventoryInput) Command(c *Validator) commerce.InventoryAdjustmen
 	}
 }
 
+// Command validates the input and returns a commerce.InventoryTransfer.
+func (in TransferInventoryInput) Command(c *Validator) commerce.InventoryTransfer {
+	return commerce.InventoryTransfer{
+		SKU:             parseValue(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
+		FromWarehouseID: parseValue(c, commerce.ParseID[commerce.WarehouseID], in.FromWarehouseID, "fromWarehouseId"),
+		ToWarehouseID:   parseValue(c, commerce.ParseID[commerce.WarehouseID], in.ToWarehouseID, "toWarehouseId"),
+		Quantity:        parseValue(c, parseInventoryTransferQuantity, in.Quantity, "quantity"),
+	}
+}
+
 // Command validates the input and returns a commerce.Employee.
 func (in HireEmployeeInput) Command(c *Validator) commerce.Employee {
 	return commerce.Employee{

@@ -137,6 +137,10 @@ func parseQuantity(n int32) (int, error) { return commerce.ParseQuantity(int(n))
 
 func parseInventoryLevelQuantity(n int32) (int, error) { return commerce.ParseInventoryLevel(int(n)) }
 
+func parseInventoryTransferQuantity(n int32) (int, error) {
+	return commerce.ParseTransferQuantity(int(n))
+}
+
 func parseStockBuckets(n int32) (int, error) { return commerce.ParseStockBuckets(int(n)) }
 
 func parseDelta(n int32) (int, error) { return commerce.ParseInventoryDelta(int(n)) }

@@ -470,6 +470,24 @@ type ShipOrderInput struct {
 type Subscription struct {
 }
 
+// A transfer of units of a product from one warehouse to another.
+type TransferInventoryInput struct {
+	// The product's SKU.
+	Sku string `json:"sku"`
+	// The ID of the warehouse that the units leave.
+	FromWarehouseID string `json:"fromWarehouseId"`
+	// The ID of the warehouse to which the units are added. It must be another warehouse.
+	ToWarehouseID string `json:"toWarehouseId"`
+	// The number of units to move, from 1 to 1,000,000,000.
+	Quantity int32 `json:"quantity"`
+	// A key, such as a new UUID, that makes it safe to send this request again. After the mutation
+	// succeeds, the server stores the key for 24 hours. If the caller sends the same input and key
+	// again, the server changes nothing and returns the result of the first request. The key has up to
+	// 128 bytes and must not contain `#`. Different callers can use the same key. On a server without
+	// authentication, all clients count as one caller.
+	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
+}
+
 // The new values of a customer's fields. Fields that are omitted or null keep their current values.
 type UpdateCustomerInput struct {
 	// The customer's ID.

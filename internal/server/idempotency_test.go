@@ -33,19 +33,21 @@ func mutationsWithKey(s *fixture, t testing.TB) map[string][2]mutationInput {
 	east := mutationInput{"name": "East"}
 	tom := mutationInput{"name": "Tom", "jobTitle": "Packer", "hireDate": "2026-03-01"}
 	more := mutationInput{"sku": "mug", "warehouseId": "north", "delta": 5}
+	moved := mutationInput{"sku": "mug", "fromWarehouseId": "north", "toWarehouseId": "south", "quantity": 2}
 	placed := mutationInput{"customerId": "ann", "items": lines("mug", "plate")}
 	return map[string][2]mutationInput{
-		"createCustomer":  {cleo, cleo.with("name", "Cleopatra")},
-		"placeOrder":      {placed, placed.with("items", lines("mug"))},
-		"confirmOrder":    {pending, pending.with("note", "n")},
-		"shipOrder":       {confirmed.with("warehouseId", "north").with("withoutAddress", true), confirmed.with("warehouseId", "south").with("withoutAddress", true)},
-		"deliverOrder":    {shipped, shipped.with("note", "n")},
-		"cancelOrder":     {cancelled, cancelled.with("note", "n")},
-		"addOrderNote":    {cancelled.with("note", "n"), cancelled.with("note", "n").with("visibility", "CUSTOMER")},
-		"createProduct":   {bowl, bowl.with("unitPrice", mutationInput{"amount": "9.91"})},
-		"createWarehouse": {east, east.with("name", "West")},
-		"adjustInventory": {more, more.with("delta", 6)},
-		"hireEmployee":    {tom, tom.with("jobTitle", "Foreman")},
+		"createCustomer":    {cleo, cleo.with("name", "Cleopatra")},
+		"placeOrder":        {placed, placed.with("items", lines("mug"))},
+		"confirmOrder":      {pending, pending.with("note", "n")},
+		"shipOrder":         {confirmed.with("warehouseId", "north").with("withoutAddress", true), confirmed.with("warehouseId", "south").with("withoutAddress", true)},
+		"deliverOrder":      {shipped, shipped.with("note", "n")},
+		"cancelOrder":       {cancelled, cancelled.with("note", "n")},
+		"addOrderNote":      {cancelled.with("note", "n"), cancelled.with("note", "n").with("visibility", "CUSTOMER")},
+		"createProduct":     {bowl, bowl.with("unitPrice", mutationInput{"amount": "9.91"})},
+		"createWarehouse":   {east, east.with("name", "West")},
+		"adjustInventory":   {more, more.with("delta", 6)},
+		"transferInventory": {moved, moved.with("quantity", 3)},
+		"hireEmployee":      {tom, tom.with("jobTitle", "Foreman")},
 	}
 }
 

@@ -278,7 +278,20 @@ func TestStockLimits(t *testing.T) {
 		s.refuse(t, "adjustInventory", mutationInput{"sku": "spoon", "warehouseId": "nowhere", "delta": 1}, "NOT_FOUND input.sku", "NOT_FOUND input.warehouseId")
 		s.refuse(t, "setInventoryLevel", mutationInput{"sku": "plate", "warehouseId": "nowhere", "quantity": 1}, "NOT_FOUND input.warehouseId")
 		s.mutate(t, "setInventoryLevel", north.with("quantity", 48))
-		if got := s.stock(t, "plate"); got != "0 of 48 available, 48 in north" {
+		// Reserved pieces can move to another warehouse, but not more pieces than there are.
+		transfer := mutationInput{"sku": "plate", "fromWarehouseId": "north", "toWarehouseId": "south", "quantity": 48}
+		back := mutationInput{"sku": "plate", "fromWarehouseId": "south", "toWarehouseId": "north", "quantity": 48}
+		if got := s.refuse(t, "transferInventory", transfer.with("quantity", 49), "INSUFFICIENT_STOCK input.quantity"); got.UserErrors[0].Available != 48 {
+			t.Errorf("the user errors are %+v", got.UserErrors)
+		}
+		s.refuse(t, "transferInventory", back, "INSUFFICIENT_STOCK input.quantity")
+		s.refuse(t, "transferInventory", back.with("fromWarehouseId", "nowhere"), "NOT_FOUND input.fromWarehouseId")
+		s.mutate(t, "transferInventory", transfer)
+		if got := s.stock(t, "plate"); got != "0 of 48 available, 0 in north, 48 in south" {
+			t.Errorf("of the plates, %s", got)
+		}
+		s.mutate(t, "transferInventory", back)
+		if got := s.stock(t, "plate"); got != "0 of 48 available, 48 in north, 0 in south" {
 			t.Errorf("of the plates, %s", got)
 		}
 		s.refuse(t, "placeOrder", mutationInput{"customerId": "bob", "items": lines("plate")}, "INSUFFICIENT_STOCK input.items.0.quantity")

@@ -167,6 +167,8 @@ func costs() []writeCost {
 		}},
 		{mutation: "adjustInventory", variant: "", usual: true, input: unpreparedInput(mutationInput{"sku": "mug", "warehouseId": "north", "delta": -1})},
 		{mutation: "adjustInventory", variant: "idempotency key", input: unpreparedInput(mutationInput{"sku": "mug", "warehouseId": "north", "delta": -1, "idempotencyKey": "k"})},
+		{mutation: "transferInventory", variant: "", usual: true, input: unpreparedInput(mutationInput{"sku": "mug", "fromWarehouseId": "north", "toWarehouseId": "south", "quantity": 1})},
+		{mutation: "transferInventory", variant: "the first of the product in the warehouse, idempotency key", input: unpreparedInput(mutationInput{"sku": "plate", "fromWarehouseId": "north", "toWarehouseId": "south", "quantity": 1, "idempotencyKey": "k"})},
 		{mutation: "adjustInventory", variant: "the first of the product in the warehouse, idempotency key", input: unpreparedInput(mutationInput{"sku": "plate", "warehouseId": "south", "delta": 9, "idempotencyKey": "k"})},
 		{mutation: "hireEmployee", variant: "no warehouse", input: unpreparedInput(mutationInput{"id": "tom", "name": "Tom", "jobTitle": "Packer", "hireDate": "2026-03-01"})},
 		{mutation: "hireEmployee", variant: "warehouse", usual: true, input: unpreparedInput(mutationInput{"id": "tom", "name": "Tom", "jobTitle": "Packer", "hireDate": "2026-03-01", "warehouseId": "south"})},

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -218,6 +219,9 @@ func (s StepGenerator) Next(field, name string) Step {
 		if s.IntN(2) == 1 {
 			in["delta"] = -1 - s.IntN(4)
 		}
+	case "transferInventory":
+		keyed = true
+		in["sku"], in["fromWarehouseId"], in["toWarehouseId"], in["quantity"] = s.productSKU(), s.warehouseID(), s.warehouseID(), 1+s.IntN(4)
 	case "hireEmployee":
 		keyed = true
 		maybe("id", func() any { return s.newID("e") })
@@ -309,7 +313,7 @@ func RecordName(field string, in map[string]any, r Record) string {
 			id = text("sku")
 		}
 	case kind == "inventoryLevel":
-		return kind + " " + text("sku") + " " + text("warehouseId")
+		return kind + " " + text("sku") + " " + cmp.Or(text("warehouseId"), text("toWarehouseId"))
 	case id != "":
 	case kind == "order":
 		id = text("orderId")
