@@ -326,7 +326,7 @@ func (i *importer) parseLine(text []byte) (lineOutcome, model.Record, error) {
 		return outcomeSkipped, nil, nil
 	case e == &model.EntityOrderCounts && !layout.HasCounters(e.Shard(model.KeyOf(rec).PK)):
 		return outcomeOtherLayout, nil, nil
-	case model.IsUndeclaredQueryRecord(model.KeyOf(rec)), isIdempotency(rec), e != nil && (e.IsEdge() || e.Kind == model.Claim) && !i.table.Layout.Derivations().Writes(e.Name):
+	case model.IsUndeclaredQueryRecord(model.KeyOf(rec)), model.IsUnlisted(rec), isIdempotency(rec), e != nil && (e.IsEdge() || e.Kind == model.Claim) && !i.table.Layout.Derivations().Writes(e.Name):
 		return outcomeSkipped, nil, nil
 	case e != nil:
 		if err := i.table.Layout.Derivations().CheckFeatures(e, rec); err != nil {

@@ -224,6 +224,13 @@ func IsUndeclaredQueryRecord(k Keys) bool {
 	return false
 }
 
+// IsUnlisted reports whether r is an edge of a custom field without a value by which this process lists it.
+// Then r was listed under another default value.
+func IsUnlisted(r Record) bool {
+	e := EntityOf(KeyOf(r))
+	return e != nil && e.IsEdge() && e.keyField != nil && !e.hasIndexValues(r)
+}
+
 // ClaimedValue returns the value in the primary key of a claim for messages.
 func (e *Entity) ClaimedValue(k Keys) string {
 	value := FirstPlaceholderValue(e.PK, k.PK)

@@ -197,8 +197,7 @@ func (b *KeyBuilder) encodeWithCopies(e *Entity, attributes Record) []Record {
 		if c.Kind != Copy || c.Of != e || !b.Derivations.Writes(c.Name) {
 			continue
 		}
-		lacks := func(name string) bool { return c.placeholderValue(name, attributes) == "" }
-		if c.Optional || !slices.ContainsFunc(slices.Concat(c.IndexPK.Placeholders(), c.IndexSK.Placeholders()), lacks) {
+		if c.Optional || c.hasIndexValues(attributes) {
 			records = append(records, b.record(c, c.CopiedAttributes(attributes)))
 		}
 	}
@@ -208,6 +207,12 @@ func (b *KeyBuilder) encodeWithCopies(e *Entity, attributes Record) []Record {
 		}
 	}
 	return records
+}
+
+// hasIndexValues reports whether a record contains all values in its index keys.
+func (e *Entity) hasIndexValues(attributes Record) bool {
+	lacks := func(name string) bool { return e.placeholderValue(name, attributes) == "" }
+	return !slices.ContainsFunc(slices.Concat(e.IndexPK.Placeholders(), e.IndexSK.Placeholders()), lacks)
 }
 
 // withEdges adds the writes of an entity's edges to a write pattern. The parameter numbers contains

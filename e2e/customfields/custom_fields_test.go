@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ordergraph/ordergraph/access"
+	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/bulk"
 	"github.com/ordergraph/ordergraph/dynamo/check"
@@ -310,6 +311,23 @@ func TestExportAndImport(t *testing.T) {
 	if again := storetest.Export(t, target, 1); !slices.Equal(again, lines) {
 		t.Error("an import of an export has other records")
 	}
+}
+
+// If a field has no default any more, an import leaves out the edges under the default.
+func TestImportWithAnotherDefault(t *testing.T) {
+	s := newShop(t, embedded.New().Client())
+	s.run(`mutation { updateCustomer(input: {id: "cust_001", marketingConsent: true}) { userErrors { message } } }`, nil)
+	lines := strings.Join(storetest.Export(t, s.Store, 1), "")
+	other, err := graph.ParseExtension("shop.graphqls", strings.Replace(file, "Boolean! @field(default: false, ", "Boolean @field(", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Declare()()
+	target := storetest.NewRawTable(t, embedded.New().Client(), commerce.Dataset{}, dynamo.Options{})
+	storetest.Import(t, target.Store, lines, bulk.ImportOptions{})
+	target.CheckClean()
+	s = &shop{target, newExecutor(t, target.Store, other), s.caller}
+	s.expect(`{ yes: customersByConsent(marketingConsent: true) { nodes { id } } no: customersByConsent(marketingConsent: false) { nodes { id } } }`, `{"no":{"nodes":[]},"yes":{"nodes":[{"id":"cust_001"}]}}`)
 }
 
 // A seed file can contain custom fields. Invalid ones are reported with their location.
