@@ -3,6 +3,7 @@ package check
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -128,7 +129,7 @@ func isOptional(c commerce.Currency, e *model.Entity, name string, want model.Re
 	case "orderId", "customerId":
 		return e.Name == model.EntityOrderItem.Name
 	}
-	return isZeroValue(want[name])
+	return isZeroValue(want[name]) && !model.IsCustomField(e, name)
 }
 
 // isZeroValue reports whether a value, such as an empty string, means the same as a missing
@@ -181,6 +182,11 @@ func sameAttribute(c commerce.Currency, name string, have, want types.AttributeV
 }
 
 func sameLine(a, b commerce.LineItem) bool {
+	for _, f := range commerce.CustomFieldsOf("OrderItem") {
+		if !reflect.DeepEqual(a.CustomFields.Get(f.Name), b.CustomFields.Get(f.Name)) {
+			return false
+		}
+	}
 	return a.SKU == b.SKU && a.Name == b.Name && a.Quantity == b.Quantity && sameMoney(a.UnitPrice, b.UnitPrice)
 }
 
@@ -274,11 +280,21 @@ func withUnknownMembers(have, want types.AttributeValue) types.AttributeValue {
 			merged[i] = v
 			if sku := lineSKU(v); sku != "" {
 				merged[i] = withUnknownMembers(lines[sku], v)
+				removeAbsentCustomFields(merged[i], v)
 			}
 		}
 		return &types.AttributeValueMemberL{Value: merged}
 	}
 	return want
+}
+
+// removeAbsentCustomFields removes the declared custom fields that the expected line item (want) lacks.
+func removeAbsentCustomFields(line, want types.AttributeValue) {
+	for _, f := range commerce.CustomFieldsOf("OrderItem") {
+		if want.(*types.AttributeValueMemberM).Value[f.Name] == nil {
+			delete(line.(*types.AttributeValueMemberM).Value, f.Name)
+		}
+	}
 }
 
 // lineSKU returns the SKU of a line in an item list. For any other value, it returns an empty

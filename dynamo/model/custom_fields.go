@@ -51,6 +51,13 @@ func (a *attributeVisitor) customFields(recordType string, v *commerce.CustomVal
 	}
 }
 
+// IsCustomField reports whether an attribute of an entity is a custom field, or a copy of one.
+func IsCustomField(e *Entity, name string) bool {
+	of := e.BaseEntity().Name
+	fields := commerce.CustomFieldsOf(strings.ToUpper(of[:1]) + of[1:])
+	return slices.ContainsFunc(fields, func(f commerce.CustomField) bool { return f.Name == name })
+}
+
 // IsReservedAttribute reports whether records of a type, such as Order, can have an attribute with this
 // name that is no custom field.
 func IsReservedAttribute(recordType, name string) bool {

@@ -300,6 +300,34 @@ func TestValuesThatNoLongerFit(t *testing.T) {
 	})
 }
 
+// A check compares custom fields of copies and embedded line items, also if they are false or 0.
+func TestCheckComparesCustomFields(t *testing.T) {
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newShop(t, db)
+		s.run(`mutation { updateProduct(input: {sku: "prod_100", fragile: false, weightGrams: 0}) { userErrors { message } } }`, nil)
+		id := s.place("", `engraving: "Ann"`)
+		items := []model.Keys{{PK: "ORDER#" + id, SK: "ITEM#prod_100"}, {PK: "ORDER#" + id, SK: "ITEM#prod_101"}}
+		edge := s.Get("PRODUCT#prod_100", "WITH_NAME")
+		delete(edge, "fragile")
+		delete(edge, "weightGrams")
+		s.Put(edge)
+		first := s.Get(items[0].PK, items[0].SK)
+		delete(first, "engraving")
+		s.Put(first)
+		s.Set(items[1].PK, items[1].SK, storetest.Item{"engraving": storetest.Str("Eve")})
+		found, _ := s.Check(check.Options{Repair: true})
+		for _, want := range []string{"fragile is missing, should be false", "weightGrams is missing, should be 0", "items is ["} {
+			if !strings.Contains(fmt.Sprint(found), want) {
+				t.Errorf("the check found %v, want %q", found, want)
+			}
+		}
+		s.CheckClean()
+		const lines = `{ items { nodes { engraving } } }`
+		s.expect(fmt.Sprintf(`{ order(id: %q) %s customer(id: %q) { orders(first: 1) { nodes %[2]s } } }`, id, lines, customer),
+			`{"customer":{"orders":{"nodes":[{"items":{"nodes":[{"engraving":null},{"engraving":"Eve"}]}}]}},"order":{"items":{"nodes":[{"engraving":null},{"engraving":"Eve"}]}}}`)
+	})
+}
+
 // An export contains the custom fields, and an import restores them.
 func TestExportAndImport(t *testing.T) {
 	s := newShop(t, embedded.New().Client())
