@@ -176,7 +176,7 @@ func (v *claimVerifier) verify(c *check) *diagnosis {
 		return diag
 	}
 	if !c.table.Layout.Derivations().Writes(e.Name) {
-		diag.addOrphan(kindOrphanClaim, v.claim, "the table does not have "+e.Name)
+		diag.addDeletion(kindOrphanClaim, v.claim, "the table does not have "+e.Name)
 		return diag
 	}
 	if diag.withoutUnreadable(e, v.claim); diag.mustLeaveUnchanged(e, v.claimKey, e.ClaimantAttribute()) {

@@ -56,6 +56,12 @@ func (v *edgeVerifier) read(ctx context.Context, c *check) error {
 func (v *edgeVerifier) verify(c *check) *diagnosis {
 	diag := &diagnosis{table: c.table}
 	for _, r := range v.records.sorted() {
+		if edge := r.edge(v.edge); !c.table.Layout.Derivations().Writes(v.edge.Name) {
+			if edge != nil {
+				diag.addDeletion(kindOrphanEdge, edge, "the table does not have "+v.edge.Name)
+			}
+			continue
+		}
 		if r.record() == nil {
 			r.verifyEdge(diag, v.edge, nil, true)
 			continue

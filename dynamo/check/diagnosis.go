@@ -294,6 +294,11 @@ func (diag *diagnosis) addOrphan(kind string, have model.Record, detail string) 
 	if diag.withoutUnreadable(model.EntityOf(k), have); diag.unreadableAttributes[k] != nil {
 		return
 	}
+	diag.addDeletion(kind, have, detail)
+}
+
+// addDeletion is like addOrphan, but also for a record that cannot be decoded.
+func (diag *diagnosis) addDeletion(kind string, have model.Record, detail string) {
 	diag.addFinding(kind, model.KeyOf(have), detail, remedyRepair)
 	diag.fixes = append(diag.fixes, recordFix{key: model.KeyOf(have), asRead: have, isDelete: true})
 }

@@ -39,5 +39,7 @@ func TestCommandsWithAndWithoutTheFile(t *testing.T) {
 	run(false, refusal, "check")
 	run(false, "no schema extension declares orderList.channel: name the file with -schema", "table", "apply", "orderList.channel")
 	run(true, "records  9 to remove", "table", "plan", "orderList.channel")
+	run(true, "orderList.channel", "table", "plan")
+	run(false, "neither the table nor a schema extension contains orderList.typo", "table", "plan", "orderList.typo")
 	run(false, `"orderList" is no derivation`, "table", "drop", "orderList", "-schema", schema)
 }

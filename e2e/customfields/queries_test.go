@@ -4,10 +4,15 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/embedded"
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
@@ -105,4 +110,37 @@ func TestServersWithAnotherFile(t *testing.T) {
 		s.CheckClean()
 		storetest.AssertConsistent(t, db, s.Name, 1)
 	})
+}
+
+// A removed list leaves no records, even if an order or a record of the list cannot be read. The quote counts
+// each record of the list once.
+func TestDropWithUnreadableRecords(t *testing.T) {
+	var elapsed atomic.Int64
+	dataset, _ := storetest.SampleDataset(t)
+	raw := storetest.NewRawTable(t, storetest.WithoutResponseDate(embedded.New().Client()), dataset, dynamo.Options{Clock: func() time.Time { return time.Now().Add(time.Duration(elapsed.Load())) }})
+	var edges []storetest.Item
+	for key, item := range raw.All() {
+		if strings.HasPrefix(key, "ORDER#") && strings.HasSuffix(key, " WITH_FIELD_channel") {
+			edges = append(edges, item)
+		}
+	}
+	raw.Set(text(edges[0], "pk"), "#METADATA", storetest.Item{"status": storetest.Str("LOST")})
+	raw.Set(text(edges[1], "pk"), text(edges[1], "sk"), storetest.Item{"status": storetest.Str("LOST"), "version": storetest.Str("x")})
+	raw.Delete(text(edges[2], "pk"), "#METADATA")
+	d, err := model.FindDerivation("orderList.channel")
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts := dynamo.DerivationOptions{OnStatus: func(model.DerivationStatus) { elapsed.Add(int64(time.Minute)) }}
+	if cost, err := raw.Store.PlanDrop(t.Context(), d, opts); err != nil || cost.Records != len(edges) {
+		t.Errorf("the plan removes %d records, %v, want %d", cost.Records, err, len(edges))
+	}
+	if _, err := raw.Store.DropDerivation(t.Context(), d, opts); err != nil {
+		t.Error(err)
+	}
+	for key := range raw.All() {
+		if strings.HasSuffix(key, " WITH_FIELD_channel") {
+			t.Errorf("the table still contains %s", key)
+		}
+	}
 }

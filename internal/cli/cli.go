@@ -616,8 +616,11 @@ func tableCommand(ctx context.Context, args []string, env Environment) error {
 		return usageError{"table: -units-per-second and -parallel must be positive"}
 	}
 	use := useExisting
-	if words[0] == "create" {
+	switch {
+	case words[0] == "create":
 		use = createStore
+	case words[0] == "plan" && len(words) == 1:
+		model.AcceptUndeclared() // to list them
 	}
 	store, cfg, err := openStore(ctx, "table "+words[0], use, env)
 	if err != nil {

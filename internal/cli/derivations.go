@@ -135,6 +135,9 @@ func (c *derivationCommand) readers() (found []string) {
 // plan prints what it would cost to add the derivation, or to drop it if the table has it.
 func (c *derivationCommand) plan(ctx context.Context) error {
 	status := c.store.Derivations()[c.d.Name]
+	if c.d.Undeclared && status.State == model.Absent {
+		return fmt.Errorf("neither the table nor a schema extension contains %s: correct the name, or name the file with -schema", c.d.Name)
+	}
 	fmt.Fprintf(c.env.Stdout, "%-8s %s: %s\n", kindOf(c.d), c.d.Name, status)
 	plan, effect := c.store.PlanDerivation, "write"
 	switch {
