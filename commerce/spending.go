@@ -1,6 +1,12 @@
 package commerce
 
-import "time"
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
 
 // MaxSpendingEntries is the maximum number of entries in a response with a customer's spending.
 // Each entry is the spending in one month and one currency.
@@ -25,6 +31,49 @@ func (o Order) Spending() Spending {
 		s.Total, s.Orders = o.Total, 1
 	}
 	return s
+}
+
+// MaxSalesDays is the maximum number of days whose sales a response contains.
+const MaxSalesDays = 31
+
+// DailySales is the total of the orders placed on one day and in one currency. Cancelled orders are not
+// included. The table divides each day among several records, so that fewer transactions conflict.
+type DailySales struct {
+	// Day is in UTC.
+	Day Date
+	// Part is the number of the record, as text. Shard is its shard, or empty.
+	Part, Shard string
+	Total       Money
+	// Orders is the number of orders in the total.
+	Orders int
+}
+
+// DailySales returns the amount by which the order increases the sales of a day. For a cancelled order, the
+// amount is 0.
+func (o Order) DailySales() DailySales {
+	s := o.Spending()
+	return DailySales{Day: Date(o.PlacedAt.UTC().Format(time.DateOnly)), Total: s.Total, Orders: s.Orders}
+}
+
+// SumDailySales returns the sales of each day, the earliest day first. The parameter parts must contain all
+// records of these days, in one currency.
+//
+// Errors: an error that wraps ErrMalformed if a total has more than 19 digits.
+func SumDailySales(parts []*DailySales) ([]*DailySales, error) {
+	days := map[Date]*DailySales{}
+	for _, part := range parts {
+		day := days[part.Day]
+		if day == nil {
+			day = &DailySales{Day: part.Day, Total: Money{Currency: part.Total.Currency}}
+			days[part.Day] = day
+		}
+		total, err := day.Total.Plus(part.Total)
+		if err != nil {
+			return nil, fmt.Errorf("%w: sales of %s: %w", ErrMalformed, part.Day, err)
+		}
+		day.Total, day.Orders = total, day.Orders+part.Orders
+	}
+	return slices.SortedFunc(maps.Values(days), func(a, b *DailySales) int { return cmp.Compare(a.Day, b.Day) }), nil
 }
 
 // MonthOf returns the month of a time in UTC, such as "2026-04".

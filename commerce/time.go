@@ -72,3 +72,10 @@ func (r DateRange) Validate() error {
 	}
 	return nil
 }
+
+// Days returns the number of days in the range. It returns false if the range has no start or no end.
+func (r DateRange) Days() (int, bool) {
+	from, err := time.Parse(time.DateOnly, string(r.From))
+	to, err2 := time.Parse(time.DateOnly, string(r.To))
+	return int(to.Sub(from).Hours()) / 24, err == nil && err2 == nil
+}

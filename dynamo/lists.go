@@ -92,6 +92,12 @@ func SpendingMonthsRange(r commerce.DateRange) Range {
 	return part
 }
 
+// SalesRange returns the range of the records with the sales of the days in a range, which must have both
+// ends.
+func SalesRange(currency commerce.Currency, r commerce.DateRange) Range {
+	return Range{From: string(currency) + "#" + string(r.From), To: string(currency) + "#" + string(r.To), Empty: r.From == r.To}
+}
+
 // StatusSet is a set of order statuses. The empty set means all statuses.
 type StatusSet uint8
 

@@ -125,6 +125,7 @@ var documentsByType = map[string][]string{
 	},
 	"Viewer":           {`{viewer{%s}}`},
 	"OrderStatusCount": {`{orderCounts{%s}}`},
+	"DailySales":       {`{sales(placed:{from:"2026-01-01",to:"2026-01-31"},currency:"USD"){%s}}`},
 	"Spending":         {`{customer(id:"$C"){spending{%s}}}`},
 	"Customer": {
 		`{customer(id:"$C"){%s}}`, `{viewer{customer{%s}}}`, `{customerByEmail(email:"$E"){%s}}`, `{customers(first:1){nodes{%s}}}`, `{customers(first:1){edges{node{%s}}}}`,
@@ -206,7 +207,7 @@ var requiredArguments = map[string]string{
 	"Query.quote":          `(input:{items:[{sku:"$P",quantity:1}]})`,
 	"Query.inventoryLevel": `(sku:"prod_100",warehouseId:"wh_sea")`, "Query.employee": `(id:"rep_001")`, "Query.employeesByName": `(name:"John Smith")`,
 	"Query.employeesByJobTitle": `(jobTitle:"Manager")`, "Query.warehouse": `(id:"wh_sea")`, "Query._entities": `(representations:[{__typename:"Product",sku:"prod_100"}])`,
-	"Query.__type": `(name:"Order")`, "Customer.order": `(id:"$O")`, "Order.item": `(productId:"$P")`,
+	"Query.sales": `(placed:{from:"2026-01-01",to:"2026-01-31"},currency:"USD")`, "Query.__type": `(name:"Order")`, "Customer.order": `(id:"$O")`, "Order.item": `(productId:"$P")`,
 	"Subscription.orderUpdated": `(id:"$O")`, "Subscription.customerOrders": `(customerId:"$C")`,
 	"Mutation.createCustomer":        `(input:{id:"cust_002",name:"N",email:"n@example.com"})`,
 	"Mutation.updateCustomer":        `(input:{id:"$C"})`,

@@ -97,6 +97,8 @@ func objectTypeOf(name string) operation.ObjectType {
 		return operation.ObjectType{Satisfies: customerConnectionImplementors, Field: numberCustomerConnection}
 	case "CustomerEdge":
 		return operation.ObjectType{Satisfies: customerEdgeImplementors, Field: numberCustomerEdge}
+	case "DailySales":
+		return operation.ObjectType{Satisfies: dailySalesImplementors, Field: numberDailySales}
 	case "DeliverOrderPayload":
 		return operation.ObjectType{Satisfies: deliverOrderPayloadImplementors, Field: numberDeliverOrderPayload}
 	case "EmailTaken":
@@ -1407,6 +1409,58 @@ func (x *execution) resolveCustomerEdgeCursor(f *operation.Field, obj *paging.Ed
 func (x *execution) resolveCustomerEdgeNode(f *operation.Field, obj *paging.Edge[*commerce.Customer]) (v *commerce.Customer, ok bool) {
 	defer x.recoverPanic(f, &ok)
 	return obj.Node(), true
+}
+
+func numberDailySales(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "day":
+		return 1, nil
+	case "total":
+		return 2, nil
+	case "orderCount":
+		return 3, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectDailySales writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectDailySales(set *operation.SelectionSet, obj *commerce.DailySales) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldDailySales(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldDailySales writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldDailySales(f *operation.Field, obj *commerce.DailySales) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"DailySales"`...)
+		return true
+	case 1: // day
+		x.out = scalar.AppendDate(x.out, obj.Day)
+		return true
+	case 2: // total
+		x.enter(f)
+		written := x.objectMoney(f.Set, &obj.Total)
+		x.leave()
+		return written
+	case 3: // orderCount
+		x.out = scalar.AppendInt(x.out, obj.Orders)
+		return true
+	default:
+		panic("DailySales has no field number " + strconv.Itoa(f.Number))
+	}
 }
 
 func numberDeliverOrderPayload(name string) (int, operation.ArgumentsReader) {
@@ -5547,36 +5601,38 @@ func numberQuery(name string) (int, operation.ArgumentsReader) {
 		return 8, readQueryOrdersArguments
 	case "orderCounts":
 		return 9, nil
+	case "sales":
+		return 10, readQuerySalesArguments
 	case "ordersByStatus":
-		return 10, readQueryOrdersByStatusArguments
+		return 11, readQueryOrdersByStatusArguments
 	case "product":
-		return 11, readQueryProductArguments
+		return 12, readQueryProductArguments
 	case "productsBySku":
-		return 12, readQueryProductsBySkuArguments
+		return 13, readQueryProductsBySkuArguments
 	case "quote":
-		return 13, readQueryQuoteArguments
+		return 14, readQueryQuoteArguments
 	case "products":
-		return 14, readQueryProductsArguments
+		return 15, readQueryProductsArguments
 	case "categories":
-		return 15, readQueryCategoriesArguments
+		return 16, readQueryCategoriesArguments
 	case "inventoryLevel":
-		return 16, readQueryInventoryLevelArguments
+		return 17, readQueryInventoryLevelArguments
 	case "employee":
-		return 17, readQueryEmployeeArguments
+		return 18, readQueryEmployeeArguments
 	case "employees":
-		return 18, readQueryEmployeesArguments
+		return 19, readQueryEmployeesArguments
 	case "employeesByName":
-		return 19, readQueryEmployeesByNameArguments
+		return 20, readQueryEmployeesByNameArguments
 	case "employeesByJobTitle":
-		return 20, readQueryEmployeesByJobTitleArguments
+		return 21, readQueryEmployeesByJobTitleArguments
 	case "warehouse":
-		return 21, readQueryWarehouseArguments
+		return 22, readQueryWarehouseArguments
 	case "warehouses":
-		return 22, readQueryWarehousesArguments
+		return 23, readQueryWarehousesArguments
 	case "_entities":
-		return 23, readQueryEntitiesArguments
+		return 24, readQueryEntitiesArguments
 	case "_service":
-		return 24, nil
+		return 25, nil
 	default:
 		return 0, nil
 	}
@@ -5692,7 +5748,16 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 			return x.writeNull()
 		}
 		return x.listOrderStatusCount(f, v) || x.writeNull()
-	case 10: // ordersByStatus
+	case 10: // sales
+		v, ok := x.resolveQuerySales(f)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		return x.listDailySales(f, v) || x.writeNull()
+	case 11: // ordersByStatus
 		v, ok := x.resolveQueryOrdersByStatus(f)
 		if !ok {
 			return false
@@ -5704,7 +5769,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectOrderConnection(f.Set, v)
 		x.leave()
 		return written
-	case 11: // product
+	case 12: // product
 		v, ok := x.resolveQueryProduct(f)
 		if !ok {
 			return x.writeNull()
@@ -5716,13 +5781,13 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectProduct(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 12: // productsBySku
+	case 13: // productsBySku
 		v, ok := x.resolveQueryProductsBySku(f)
 		if !ok {
 			return false
 		}
 		return x.listProductOrNull(f, v)
-	case 13: // quote
+	case 14: // quote
 		v, ok := x.resolveQueryQuote(f)
 		if !ok {
 			return x.writeNull()
@@ -5734,7 +5799,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectQuote(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 14: // products
+	case 15: // products
 		v, ok := x.resolveQueryProducts(f)
 		if !ok {
 			return false
@@ -5746,7 +5811,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectProductConnection(f.Set, v)
 		x.leave()
 		return written
-	case 15: // categories
+	case 16: // categories
 		v, ok := x.resolveQueryCategories(f)
 		if !ok {
 			return false
@@ -5758,7 +5823,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectCategoryConnection(f.Set, v)
 		x.leave()
 		return written
-	case 16: // inventoryLevel
+	case 17: // inventoryLevel
 		v, ok := x.resolveQueryInventoryLevel(f)
 		if !ok {
 			return x.writeNull()
@@ -5770,7 +5835,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectInventoryLevel(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 17: // employee
+	case 18: // employee
 		v, ok := x.resolveQueryEmployee(f)
 		if !ok {
 			return x.writeNull()
@@ -5782,7 +5847,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployee(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 18: // employees
+	case 19: // employees
 		v, ok := x.resolveQueryEmployees(f)
 		if !ok {
 			return false
@@ -5794,7 +5859,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
-	case 19: // employeesByName
+	case 20: // employeesByName
 		v, ok := x.resolveQueryEmployeesByName(f)
 		if !ok {
 			return false
@@ -5806,7 +5871,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
-	case 20: // employeesByJobTitle
+	case 21: // employeesByJobTitle
 		v, ok := x.resolveQueryEmployeesByJobTitle(f)
 		if !ok {
 			return false
@@ -5818,7 +5883,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
-	case 21: // warehouse
+	case 22: // warehouse
 		v, ok := x.resolveQueryWarehouse(f)
 		if !ok {
 			return x.writeNull()
@@ -5830,7 +5895,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectWarehouse(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 22: // warehouses
+	case 23: // warehouses
 		v, ok := x.resolveQueryWarehouses(f)
 		if !ok {
 			return false
@@ -5842,13 +5907,13 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectWarehouseConnection(f.Set, v)
 		x.leave()
 		return written
-	case 23: // _entities
+	case 24: // _entities
 		v, ok := x.resolveQueryEntities(f)
 		if !ok {
 			return false
 		}
 		return x.list_EntityOrNull(f, v)
-	case 24: // _service
+	case 25: // _service
 		v, ok := x.resolveQueryService(f)
 		if !ok {
 			return false
@@ -6051,6 +6116,30 @@ func (x *execution) resolveQueryOrderCounts(f *operation.Field) (v []*commerce.S
 	defer x.recoverPanic(f, &ok)
 	x.currentField = f
 	v, err := x.queryResolvers.OrderCounts(x.resolverCtx)
+	return v, x.recordError(f, err)
+}
+
+type querySalesArguments struct {
+	placed   commerce.DateRange
+	currency commerce.Currency
+}
+
+func readQuerySalesArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_sales_args(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return &querySalesArguments{
+		placed:   read["placed"].(commerce.DateRange),
+		currency: read["currency"].(commerce.Currency),
+	}, nil
+}
+
+func (x *execution) resolveQuerySales(f *operation.Field) (v []*commerce.DailySales, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	a := f.ArgumentsIn(x.operation.arguments).(*querySalesArguments)
+	x.currentField = f
+	v, err := x.queryResolvers.Sales(x.resolverCtx, a.placed, a.currency)
 	return v, x.recordError(f, err)
 }
 
@@ -8244,6 +8333,19 @@ func (x *execution) listCustomerEdge(f *operation.Field, list []*paging.Edge[*co
 		if v == nil {
 			valid = x.recordMissingElement()
 		} else if !x.objectCustomerEdge(f.Set, v) {
+			valid = false
+		}
+	}
+	return x.closeList(from, valid)
+}
+
+func (x *execution) listDailySales(f *operation.Field, list []*commerce.DailySales) bool {
+	from, valid := x.openList(f), true
+	for i, v := range list {
+		x.element(i)
+		if v == nil {
+			valid = x.recordMissingElement()
+		} else if !x.objectDailySales(f.Set, v) {
 			valid = false
 		}
 	}

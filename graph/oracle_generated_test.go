@@ -382,6 +382,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.CustomerEdge.Node(childComplexity), true
 
+	case "DailySales.day":
+		if e.ComplexityRoot.DailySales.Day == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DailySales.Day(childComplexity), true
+	case "DailySales.orderCount":
+		if e.ComplexityRoot.DailySales.Orders == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DailySales.Orders(childComplexity), true
+	case "DailySales.total":
+		if e.ComplexityRoot.DailySales.Total == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DailySales.Total(childComplexity), true
+
 	case "DeliverOrderPayload.userErrors":
 		if e.ComplexityRoot.DeliverOrderPayload.UserErrors == nil {
 			break
@@ -1863,6 +1882,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Quote(childComplexity, args["input"].(input.QuoteInput)), true
+	case "Query.sales":
+		if e.ComplexityRoot.Query.Sales == nil {
+			break
+		}
+
+		args, err := ec.field_Query_sales_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.Sales(childComplexity, args["placed"].(commerce.DateRange), args["currency"].(commerce.Currency)), true
 	case "Query.viewer":
 		if e.ComplexityRoot.Query.Viewer == nil {
 			break
@@ -2689,6 +2719,18 @@ func (ec *executionContext) childFields_CustomerEdge(ctx context.Context, field 
 		return ec.fieldContext_CustomerEdge_node(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type CustomerEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_DailySales(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "day":
+		return ec.fieldContext_DailySales_day(ctx, field)
+	case "total":
+		return ec.fieldContext_DailySales_total(ctx, field)
+	case "orderCount":
+		return ec.fieldContext_DailySales_orderCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DailySales", field.Name)
 }
 
 func (ec *executionContext) childFields_DeliverOrderPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -4921,6 +4963,87 @@ func (ec *executionContext) fieldContext_CustomerEdge_node(_ context.Context, fi
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _DailySales_day(ctx context.Context, field graphql.CollectedField, obj *commerce.DailySales) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DailySales_day(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Day, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.Date) graphql.Marshaler {
+			return ec.marshalNDate2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐDate(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_DailySales_day(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DailySales", field, false, false, errors.New("field of type Date does not have child fields"))
+}
+
+func (ec *executionContext) _DailySales_total(ctx context.Context, field graphql.CollectedField, obj *commerce.DailySales) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DailySales_total(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Total, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.Money) graphql.Marshaler {
+			return ec.marshalNMoney2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐMoney(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_DailySales_total(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DailySales",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Money(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DailySales_orderCount(ctx context.Context, field graphql.CollectedField, obj *commerce.DailySales) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DailySales_orderCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Orders, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_DailySales_orderCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DailySales", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
 func (ec *executionContext) _DeliverOrderPayload_order(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Order]) (ret graphql.Marshaler) {
@@ -10812,6 +10935,51 @@ func (ec *executionContext) fieldContext_Query_orderCounts(_ context.Context, fi
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_sales(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_sales(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Sales(ctx, fc.Args["placed"].(commerce.DateRange), fc.Args["currency"].(commerce.Currency))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*commerce.DailySales) graphql.Marshaler {
+			return ec.marshalODailySales2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐDailySalesᚄ(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_Query_sales(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DailySales(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_sales_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query_ordersByStatus(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -14836,6 +15004,52 @@ func (ec *executionContext) _CustomerEdge(ctx context.Context, sel ast.Selection
 	return out
 }
 
+func (ec *executionContext) _DailySales(ctx context.Context, sel ast.SelectionSet, obj *commerce.DailySales) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, dailySalesImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DailySales")
+		case "day":
+			out.Values[i] = ec._DailySales_day(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "total":
+			out.Values[i] = ec._DailySales_total(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "orderCount":
+			out.Values[i] = ec._DailySales_orderCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 func (ec *executionContext) _DeliverOrderPayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.Order]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, deliverOrderPayloadImplementors)
 
@@ -18215,6 +18429,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "sales":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_sales(ctx, field)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "ordersByStatus":
 			field := field
 
@@ -19960,12 +20196,6 @@ func (ec *executionContext) marshalNCategoryEdge2ᚖgithubᚗcomᚋordergraphᚋ
 	return ec._CategoryEdge(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalNCurrencyCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐCurrency(ctx context.Context, v any) (commerce.Currency, error) {
-	tmp, err := graphql.UnmarshalString(v)
-	res := commerce.Currency(tmp)
-	return res, graphql.ErrorOnPath(ctx, err)
-}
-
 func (ec *executionContext) marshalNCurrencyCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐCurrency(ctx context.Context, sel ast.SelectionSet, v commerce.Currency) graphql.Marshaler {
 	_ = sel
 	res := graphql.MarshalString(string(v))
@@ -20037,6 +20267,16 @@ func (ec *executionContext) marshalNCustomerEdge2ᚖgithubᚗcomᚋordergraphᚋ
 		return graphql.Null
 	}
 	return ec._CustomerEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNDailySales2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐDailySales(ctx context.Context, sel ast.SelectionSet, v *commerce.DailySales) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._DailySales(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalNDate2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐDate(ctx context.Context, sel ast.SelectionSet, v commerce.Date) graphql.Marshaler {
@@ -21301,6 +21541,25 @@ func (ec *executionContext) marshalOCustomer2ᚖgithubᚗcomᚋordergraphᚋorde
 		return graphql.Null
 	}
 	return ec._Customer(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalODailySales2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐDailySalesᚄ(ctx context.Context, sel ast.SelectionSet, v []*commerce.DailySales) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNDailySales2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐDailySales(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) marshalODate2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐDate(ctx context.Context, sel ast.SelectionSet, v commerce.Date) graphql.Marshaler {

@@ -260,6 +260,7 @@ func addBatch[ID ~string](w *pendingKeys[ID], f *operation.Field, arguments inte
 // planRootFields plans the reads for the root fields of a query.
 func (p plan) planRootFields(ctx context.Context, root *operation.SelectionSet) {
 	var referenced pendingRecords
+	var sales pendingKeys[dynamo.ListRequest]
 	for _, f := range root.Reads {
 		switch {
 		case p.rootRecord(f, &referenced):
@@ -271,6 +272,11 @@ func (p plan) planRootFields(ctx context.Context, root *operation.SelectionSet) 
 			request, _ := argumentsOf[queryQuoteArguments](p, f).input.Request() // if it is invalid, the resolver returns the error
 			for _, line := range request.Lines {
 				referenced.products.add(line.SKU, f.Path, nil)
+			}
+		case f.Number == fieldQuerySales:
+			a := argumentsOf[querySalesArguments](p, f)
+			if key, err := loaders.SalesRequest(a.placed, a.currency); err == nil { // otherwise, the resolver returns the error
+				sales.add(key, f.Path, f.Records)
 			}
 		case f.Number == fieldQueryViewer:
 			for principal, f := range selectedFields([]planTarget[*access.Principal]{{new(p.resolver.principal(ctx)), f.Records}}) {
@@ -286,6 +292,7 @@ func (p plan) planRootFields(ctx context.Context, root *operation.SelectionSet) 
 	p.planReferences(ctx, &referenced)
 	p.planCustomersByEmail(ctx, &referenced.customerIDs)
 	p.rootLists(ctx, root)
+	planList(ctx, p, &sales, model.DailySales, nil)
 }
 
 // planItemsAfterOrders plans lookups of line items for a caller that may read only its own orders.

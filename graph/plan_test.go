@@ -117,6 +117,8 @@ func anyValue(t *ast.Type) string {
 		return "7"
 	case "Boolean":
 		return "true"
+	case "DateRange":
+		return `{from: "2026-01-01", to: "2026-01-31"}`
 	default:
 		return `"x"`
 	}

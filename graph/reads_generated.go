@@ -786,7 +786,9 @@ func (r *queryResolver) OrderCounts(ctx context.Context) ([]*commerce.StatusCoun
 	return loaders.Sum(ctx, loadersOf(ctx), model.OrderCounts, "", loaders.StatusCounts)
 }
 
-const fieldQueryOrdersByStatus = 10
+const fieldQuerySales = 10
+
+const fieldQueryOrdersByStatus = 11
 
 func (r *queryResolver) OrdersByStatus(ctx context.Context, status commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error) {
 	q := r.pageRequest("Query.ordersByStatus")
@@ -794,7 +796,7 @@ func (r *queryResolver) OrdersByStatus(ctx context.Context, status commerce.Stat
 	return connection(ctx, model.OrdersByStatus, &q)
 }
 
-const fieldQueryProduct = 11
+const fieldQueryProduct = 12
 
 func (r *queryResolver) Product(ctx context.Context, sku string) (*commerce.Product, error) {
 	key, ok := (&queryProductArguments{sku}).key()
@@ -804,7 +806,7 @@ func (r *queryResolver) Product(ctx context.Context, sku string) (*commerce.Prod
 	return record(ctx, model.ProductBySKU, key)
 }
 
-const fieldQueryProductsBySku = 12
+const fieldQueryProductsBySku = 13
 
 func (r *queryResolver) ProductsBySku(ctx context.Context, skus []string) ([]*commerce.Product, error) {
 	keys, err := (&queryProductsBySkuArguments{skus}).keys()
@@ -814,9 +816,9 @@ func (r *queryResolver) ProductsBySku(ctx context.Context, skus []string) ([]*co
 	return batch(ctx, model.ProductBySKU, keys)
 }
 
-const fieldQueryQuote = 13
+const fieldQueryQuote = 14
 
-const fieldQueryProducts = 14
+const fieldQueryProducts = 15
 
 func (r *queryResolver) Products(ctx context.Context, category *string, namePrefix *string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Product], error) {
 	q := r.pageRequest("Query.products")
@@ -824,7 +826,7 @@ func (r *queryResolver) Products(ctx context.Context, category *string, namePref
 	return connection(ctx, model.ProductsByName, &q)
 }
 
-const fieldQueryCategories = 15
+const fieldQueryCategories = 16
 
 func (r *queryResolver) Categories(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Category], error) {
 	q := r.pageRequest("Query.categories")
@@ -832,7 +834,7 @@ func (r *queryResolver) Categories(ctx context.Context, first *int32, after *str
 	return connection(ctx, model.Categories, &q)
 }
 
-const fieldQueryInventoryLevel = 16
+const fieldQueryInventoryLevel = 17
 
 func (r *queryResolver) InventoryLevel(ctx context.Context, sku string, warehouseID string) (*commerce.InventoryLevel, error) {
 	key, ok := (&queryInventoryLevelArguments{sku, warehouseID}).key()
@@ -842,7 +844,7 @@ func (r *queryResolver) InventoryLevel(ctx context.Context, sku string, warehous
 	return record(ctx, model.InventoryLevel, key)
 }
 
-const fieldQueryEmployee = 17
+const fieldQueryEmployee = 18
 
 func (r *queryResolver) Employee(ctx context.Context, id string) (*commerce.Employee, error) {
 	key, ok := (&queryEmployeeArguments{id}).key()
@@ -852,7 +854,7 @@ func (r *queryResolver) Employee(ctx context.Context, id string) (*commerce.Empl
 	return record(ctx, model.EmployeeByID, key)
 }
 
-const fieldQueryEmployees = 18
+const fieldQueryEmployees = 19
 
 func (r *queryResolver) Employees(ctx context.Context, hired *commerce.DateRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error) {
 	q := r.pageRequest("Query.employees")
@@ -860,7 +862,7 @@ func (r *queryResolver) Employees(ctx context.Context, hired *commerce.DateRange
 	return connection(ctx, model.Employees, &q)
 }
 
-const fieldQueryEmployeesByName = 19
+const fieldQueryEmployeesByName = 20
 
 func (r *queryResolver) EmployeesByName(ctx context.Context, name string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error) {
 	q := r.pageRequest("Query.employeesByName")
@@ -868,7 +870,7 @@ func (r *queryResolver) EmployeesByName(ctx context.Context, name string, first 
 	return connection(ctx, model.EmployeesByName, &q)
 }
 
-const fieldQueryEmployeesByJobTitle = 20
+const fieldQueryEmployeesByJobTitle = 21
 
 func (r *queryResolver) EmployeesByJobTitle(ctx context.Context, jobTitle string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error) {
 	q := r.pageRequest("Query.employeesByJobTitle")
@@ -876,7 +878,7 @@ func (r *queryResolver) EmployeesByJobTitle(ctx context.Context, jobTitle string
 	return connection(ctx, model.EmployeesByJobTitle, &q)
 }
 
-const fieldQueryWarehouse = 21
+const fieldQueryWarehouse = 22
 
 func (r *queryResolver) Warehouse(ctx context.Context, id string) (*commerce.Warehouse, error) {
 	key, ok := (&queryWarehouseArguments{id}).key()
@@ -886,7 +888,7 @@ func (r *queryResolver) Warehouse(ctx context.Context, id string) (*commerce.War
 	return record(ctx, model.WarehouseByID, key)
 }
 
-const fieldQueryWarehouses = 22
+const fieldQueryWarehouses = 23
 
 func (r *queryResolver) Warehouses(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Warehouse], error) {
 	q := r.pageRequest("Query.warehouses")

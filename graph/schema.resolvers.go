@@ -104,3 +104,7 @@ func (r *productResolver) OrderCount(ctx context.Context, obj *commerce.Product)
 func (r *queryResolver) Quote(ctx context.Context, in input.QuoteInput) (*commerce.Quote, error) {
 	return in.Quote(ctx, loadersOf(ctx).Quote)
 }
+
+func (r *queryResolver) Sales(ctx context.Context, placed commerce.DateRange, currency commerce.Currency) ([]*commerce.DailySales, error) {
+	return loadersOf(ctx).Sales(ctx, placed, currency)
+}

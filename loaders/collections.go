@@ -335,6 +335,43 @@ func (l *Loaders) Spending(ctx context.Context, c *commerce.Customer, placed *co
 	return page, nil
 }
 
+// SalesRequest returns the list request for the sales of the days in a range.
+//
+// It returns a commerce.InvalidError if the currency or the range is invalid, or if the range has no end or
+// more than commerce.MaxSalesDays days.
+func SalesRequest(placed commerce.DateRange, currency commerce.Currency) (dynamo.ListRequest, error) {
+	if _, err := commerce.ParseCurrency(string(currency)); err != nil {
+		return dynamo.ListRequest{}, commerce.ErrorWithArgument("currency", err)
+	}
+	if err := placed.Validate(); err != nil {
+		return dynamo.ListRequest{}, commerce.ErrorWithArgument("placed", err)
+	}
+	if days, ok := placed.Days(); !ok || days > commerce.MaxSalesDays {
+		return dynamo.ListRequest{}, commerce.ErrorWithArgument("placed", commerce.NewInvalidError("must have both ends and contain at most %d days", commerce.MaxSalesDays))
+	}
+	r := AllRecords(&model.DailySales.AccessPattern, "")
+	r.Range = dynamo.SalesRange(currency, placed)
+	return r, nil
+}
+
+// Sales returns the sales of the days that SalesRequest selects.
+//
+// It returns the errors of SalesRequest and dynamo.ReadPage, and the errors of malformed records.
+func (l *Loaders) Sales(ctx context.Context, placed commerce.DateRange, currency commerce.Currency) ([]*commerce.DailySales, error) {
+	key, err := SalesRequest(placed, currency)
+	if err != nil {
+		return nil, err
+	}
+	parts, err := PageLoader(l, model.DailySales).Load(ctx, key)
+	if err == nil {
+		err = errors.Join(parts.Malformed...)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return commerce.SumDailySales(parts.Items)
+}
+
 // CustomerOrderCount returns the number of orders that a customer has placed. If the customer has
 // no stored count, CustomerOrderCount counts the orders.
 //

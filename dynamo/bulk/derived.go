@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -138,12 +139,30 @@ func (l *loadTotals) begin(ctx context.Context, hasOrders bool) error {
 	if l.countsOrders || !hasOrders {
 		return nil
 	}
+	if err := l.interruptSales(ctx); err != nil {
+		return err
+	}
 	counts, err := l.statusCounts(ctx)
 	if err == nil && counts != nil {
 		err = l.putAll(ctx, l.orderCountRecords(l.firstCounters(), false))
 	}
 	l.countsOrders, l.byStatus = err == nil, counts
 	return err
+}
+
+// interruptSales makes the sales by day unreadable if the table has them, because the loaded orders do not
+// change them. `ordergraph table apply dailySales` then adds them up again.
+//
+// Errors: the errors of table.Table.UpdateLayout.
+func (t Transfers) interruptSales(ctx context.Context) error {
+	name := model.EntityDailySales.Name
+	if state := t.table.Layout.Derivations().Of(name).State; state != model.Readable && state != model.Backfilled {
+		return nil
+	}
+	return t.table.UpdateLayout(ctx, func(l *model.StoredLayout) error {
+		l.Derivations[name] = model.DerivationStatus{State: model.Written, Since: t.table.Now().UTC().Truncate(time.Millisecond), Segments: 1}
+		return nil
+	})
 }
 
 // replacedOrders returns the stored orders with the IDs of loaded orders. If an order's record is

@@ -126,6 +126,11 @@ func (t Transfers) Import(ctx context.Context, r io.Reader, opts ImportOptions) 
 		}
 		opts.From.HadRecords = &hadRecords
 	}
+	if !opts.DryRun {
+		if err := t.interruptSales(ctx); err != nil {
+			return opts.From, err
+		}
+	}
 	i := &importer{
 		numbers:  &countInvalidator{Transfers: t, done: map[model.Keys]bool{}},
 		statuses: importedStatuses{Transfers: t, counts: t.firstCounters(), complete: true},
@@ -326,7 +331,7 @@ func (i *importer) parseLine(text []byte) (lineOutcome, model.Record, error) {
 		return outcomeSkipped, nil, nil
 	case e == &model.EntityOrderCounts && !layout.HasCounters(e.Shard(model.KeyOf(rec).PK)):
 		return outcomeOtherLayout, nil, nil
-	case model.IsUndeclaredQueryRecord(model.KeyOf(rec)), model.IsUnlisted(rec), isIdempotency(rec), e != nil && (e.IsEdge() || e.Kind == model.Claim) && !i.table.Layout.Derivations().Writes(e.Name):
+	case model.IsUndeclaredQueryRecord(model.KeyOf(rec)), model.IsUnlisted(rec), isIdempotency(rec), e == &model.EntityDailySales, e != nil && (e.IsEdge() || e.Kind == model.Claim) && !i.table.Layout.Derivations().Writes(e.Name):
 		return outcomeSkipped, nil, nil
 	case e != nil:
 		if err := i.table.Layout.Derivations().CheckFeatures(e, rec); err != nil {

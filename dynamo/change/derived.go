@@ -31,6 +31,9 @@ func (c *change) addDerivedFrom(ctx context.Context, before, after any) error {
 func (c *change) addDerived(ctx context.Context, deltas []derive.Delta) error {
 	var adjusted []counterAdjustment
 	for _, d := range deltas {
+		if !c.Derivations.Writes(d.Entity.Name) {
+			continue
+		}
 		if len(d.Entity.AddedNumbers) > 0 {
 			d.Amounts = slices.DeleteFunc(slices.Clone(d.Amounts), func(a derive.Amount) bool { return !c.Derivations.WritesNumber(d.Entity, a.Attribute) })
 		}

@@ -40,7 +40,7 @@ func (v *categoryVerifier) read(ctx context.Context, c *check) error {
 	if err != nil {
 		return err
 	}
-	v.products = counted[productCount(v.name)]
+	v.products = counted.int(productCount(v.name))
 	v.record, err = c.client.getConsistent(ctx, v.key(c.table))
 	v.changed = !model.EqualRecords(before, v.record)
 	return err

@@ -352,6 +352,9 @@ func newCheck(t *table.Table, client *client, opts Options, reports *recentSet) 
 		missingCopies: map[commerce.CustomerID]int{}, scannedCounts: map[derive.Target]bool{},
 	}
 	c.opts.Repair = opts.Repair && opts.Derivation == nil
+	if !c.verifiesSales() || !t.Layout.Derivations().Writes(model.EntityDailySales.Name) {
+		c.numbers.omitted = &model.EntityDailySales
+	}
 	c.orders, c.statuses = newScannedOrders(c), c.recountStatuses()
 	return c
 }
@@ -389,6 +392,7 @@ func (c *check) run(ctx context.Context) error {
 			c.addRecordCandidates()
 		case targetStatusCounts:
 			c.addStatusCountCandidates()
+			c.addSalesCandidates()
 		case targetRepOrders:
 			c.addRepOrderCandidates()
 		}

@@ -354,6 +354,9 @@ func damages() []damage {
 			r.Set("ORDER_COUNTS", "PART#3", storetest.Item{"pending": storetest.Num("99")})
 			r.Delete("ORDER_COUNTS", "PART#4")
 		}},
+		{name: "sales that the table should not have", found: "daily-sales 1", do: func(r storetest.RawTable) {
+			r.Put(storetest.Item{"pk": storetest.Str("SALES"), "sk": storetest.Str("DAY#USD#2026-01-01#3")})
+		}},
 		{name: "products of a warehouse counted wrong", found: "product-count 1", do: func(r storetest.RawTable) {
 			r.Set("WAREHOUSE#w1", own, storetest.Item{"productCount": storetest.Num("77")})
 		}},

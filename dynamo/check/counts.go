@@ -11,7 +11,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
-// statusCountsVerifier verifies one of the records that count orders by status.
+// statusCountsVerifier verifies one of the records that count orders by status, or that add up the sales of
+// a day.
 type statusCountsVerifier struct {
 	baseVerifier
 	derive.Target
@@ -26,8 +27,11 @@ func statusCountsTarget(part, shard string) derive.Target {
 	return derive.TargetOf(&model.EntityOrderCounts, part, shard)
 }
 
-// statusCountsTargetAt returns the counts record with a primary key.
+// statusCountsTargetAt returns the record with a primary key that counts orders or adds up sales.
 func statusCountsTargetAt(k model.Keys) derive.Target {
+	if model.EntityOf(k) == &model.EntityDailySales {
+		return salesTargetAt(k)
+	}
 	return statusCountsTarget(model.FirstPlaceholderValue(model.EntityOrderCounts.SK, k.SK), model.EntityOrderCounts.Shard(k.PK))
 }
 
@@ -60,8 +64,8 @@ func (c *check) addStoredStatusCounts(rec model.Record) {
 	sums := totals{}
 	for _, s := range commerce.Statuses() {
 		stored := number{t, s.String()}
-		sums[stored] = at.Number(s.String())
-		c.numbers.setStored(stored, sums[stored])
+		sums[stored] = integer(at.Number(s.String()))
+		c.numbers.setStoredAmount(stored, sums[stored])
 	}
 	diag := &diagnosis{table: c.table}
 	if verifyStatusCounts(diag, t, counted{record: rec, numbers: sums}); !diag.isClean() {
@@ -74,7 +78,7 @@ func verifyStatusCounts(diag *diagnosis, t derive.Target, now counted) {
 	b := diag.table.KeyBuilder()
 	counts := commerce.OrderCounts{Part: t.Value(0), Shard: t.Value(1), Complete: b.Layout.HasFirstCounters(t.Value(1))}
 	for _, s := range commerce.Statuses() {
-		counts.ByStatus[s] = now.numbers[number{t, s.String()}]
+		counts.ByStatus[s] = now.numbers.int(number{t, s.String()})
 	}
 	want := model.OrderCountsRecord(b, counts)
 	switch {
@@ -121,7 +125,11 @@ func (v *statusCountsVerifier) read(ctx context.Context, c *check) (err error) {
 
 func (v *statusCountsVerifier) verify(c *check) *diagnosis {
 	diag := &diagnosis{table: c.table, trustedKey: v.key(c.table), trusted: v.counted.record}
-	if v.counted.doubt == "" && !v.isRepaired {
+	switch {
+	case v.counted.doubt != "" || v.isRepaired:
+	case v.Entity == &model.EntityDailySales:
+		verifyDailySales(diag, v.Target, v.counted)
+	default:
 		verifyStatusCounts(diag, v.Target, v.counted)
 	}
 	return diag
@@ -208,6 +216,7 @@ func productOrders(sku commerce.SKU) number {
 // markOrderCountsChanged calls numbers.markChanged for the counts to which an order contributes
 // according to its records, before and after a repair.
 func (c *check) markOrderCountsChanged(id commerce.OrderID, records []model.Record, left bool) {
+	c.markSalesChanged(records)
 	c.numbers.markChanged(number{statusCountsTarget(c.layout().OrderCounter(id)), model.AttrComplete}, false)
 	for _, rec := range records {
 		for _, sku := range namedProducts(rec) {
@@ -267,7 +276,7 @@ func (v *repOrdersVerifier) runPass(ctx context.Context, c *check) error {
 		// did not change during the count, the new count is certain.
 		t := v.part(i)
 		if k := (number{t, model.AttrOrders}); model.EqualRecords(first[t], last[t]) {
-			v.parts[t] = counted{record: last[t], numbers: totals{k: v.settled[k] + placed[k]}}
+			v.parts[t] = counted{record: last[t], numbers: totals{k: sum(v.settled[k], placed[k])}}
 		}
 	}
 	return err
@@ -298,7 +307,7 @@ func (v *repOrdersVerifier) verify(c *check) *diagnosis {
 	diag := &diagnosis{table: c.table}
 	sum := 0
 	for t, part := range v.parts {
-		sum += part.numbers[number{t, model.AttrOrders}]
+		sum += part.numbers.int(number{t, model.AttrOrders})
 	}
 	first := v.parts[v.part(0)].record
 	diag.trustedKey, diag.trusted = v.key(c.table), first
@@ -308,7 +317,7 @@ func (v *repOrdersVerifier) verify(c *check) *diagnosis {
 	complete := (&model.Reader{Record: first}).Flag(model.AttrComplete)
 	for i := range model.RepOrderCountParts {
 		t := v.part(i)
-		have, orders := v.parts[t].record, v.parts[t].numbers[number{t, model.AttrOrders}]
+		have, orders := v.parts[t].record, v.parts[t].numbers.int(number{t, model.AttrOrders})
 		want := model.RepOrderCountRecord(c.table.KeyBuilder(), commerce.RepOrderCount{EmployeeID: v.id, Part: t.Value(1), Complete: t.Value(1) == model.FirstRepCountPart, Orders: orders})
 		switch {
 		case v.employee == nil && sum == 0:

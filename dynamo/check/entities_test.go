@@ -39,7 +39,6 @@ func unverifiedChanges() map[string][]string {
 		"loaded orders have no last event, and the next change writes it": {
 			"lastEvent lost", "lastEvent.orderId", "lastEvent.actor", "lastEvent.to",
 		},
-		"loaded orders are not in these counts":                           {"lastEvent.openOrders", "lastEvent.reservedUnits"},
 		"no other record contains the layout":                             {"layout lost"},
 		"such a key belongs to no entity":                                 {"layout of nobody"},
 		"a deleted customer may have no orders":                           {"deletedCustomer lost"},
@@ -54,6 +53,8 @@ func unverifiedChanges() map[string][]string {
 // newTableWithEveryEntity is a table with a record of every entity.
 func newTableWithEveryEntity(t *testing.T, db *dynamodb.Client) storetest.RawTable {
 	r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 3), dynamo.Options{})
+	storetest.MakeReadable(t, r, model.EntityDailySales.Name)
+	r.Check(check.Options{Repair: true}) // add up the sales
 	ctx, caller := context.Background(), change.Caller{ID: "me", Name: "me", IdempotencyKey: "k"}
 	order := commerce.OrderRequest{CustomerID: "c1", Lines: []commerce.OrderLine{{SKU: "p01", Quantity: 1}}}
 	if _, err := r.Store.SetInventoryLevel(ctx, change.Caller{}, commerce.InventoryCount{SKU: "p01", WarehouseID: "w1", Quantity: 50}); err != nil {

@@ -23,6 +23,7 @@ const (
 	kindOrderCount           = "order-count"
 	kindStatusCounts         = "order-counts"
 	kindSpending             = "spending"
+	kindDailySales           = "daily-sales"
 	kindClaimMissing         = "claim-missing"
 	kindOrphanClaim          = "orphan-claim"
 	kindEmployeeMissing      = "employee-missing"
@@ -92,6 +93,7 @@ func Kinds() []Kind {
 		{Name: kindOrderCount, Problem: "the order count of a customer, product or account rep is wrong or missing", Repair: "sets the count"},
 		{Name: kindStatusCounts, Problem: "order counts by status are wrong or missing", Repair: "sets the counts"},
 		{Name: kindSpending, Problem: "a customer's monthly spending is wrong or missing", Repair: "sets the amounts"},
+		{Name: kindDailySales, Problem: "the sales of a day are wrong or missing, or the table should not have them", Repair: "sets the amounts, or deletes the record"},
 		{Name: kindClaimMissing, Problem: "a record's claim is missing, so lookups by the claimed value fail, such as a customer's email address", Repair: "writes the claim"},
 		{Name: KindValueShared, Problem: "two records have the same value, although each must have its own, such as an email address", Repair: "change one of the values, such as with `updateCustomer`", ByHand: true},
 		{Name: kindOrphanClaim, Problem: "a claim names a missing record, or a record with another value", Repair: "deletes the claim"},

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/govalues/decimal"
+
 	"github.com/ordergraph/ordergraph/dynamo/derive"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
@@ -15,21 +17,39 @@ type number struct {
 	attribute string
 }
 
-// totals are sums of contributions to derived numbers.
-type totals map[number]int
+// totals are sums of contributions to derived numbers. They are decimals, because a number can be an
+// amount of money.
+type totals map[number]decimal.Decimal
 
 // add adds what a base value contributes to the sums that includes selects.
 func (t totals) add(l model.Layout, base any, includes func(*derive.Sum) bool) {
 	derive.Contributions(l, base, func(target derive.Target, a derive.Amount) {
 		if includes(a.Sum) {
-			t[number{target, a.Attribute}] += a.Int()
+			t.addAmount(number{target, a.Attribute}, a.Value)
 		}
 	})
 }
 
+func (t totals) addAmount(k number, amount decimal.Decimal) { t[k] = sum(t[k], amount) }
+
+// sum returns a + b. If the result would have too many digits, it returns a.
+func sum(a, b decimal.Decimal) decimal.Decimal {
+	if total, err := a.AddExact(b, max(a.Scale(), b.Scale())); err == nil {
+		return total
+	}
+	return a
+}
+
+func integer(n int) decimal.Decimal { return decimal.MustNew(int64(n), 0) }
+
+// int returns a total that is an integer.
+func (t totals) int(k number) int { return derive.Amount{Value: t[k]}.Int() }
+
 // readsOrders reports whether the sum is counted again from the orders' own records. The other sums
 // are counted from a list or from the target's own item collection.
-func readsOrders(s *derive.Sum) bool { return s.List == nil && !s.Local }
+func (c *check) readsOrders(s *derive.Sum) bool {
+	return s.List == nil && !s.Local && s.Target != c.numbers.omitted
+}
 
 // numbers compares stored derived numbers with what the scanned records contribute. If a number
 // differs, it must be counted again, because it may have changed during the scan. Several records
@@ -38,11 +58,13 @@ func readsOrders(s *derive.Sum) bool { return s.List == nil && !s.Local }
 type numbers struct {
 	mu  sync.Mutex
 	all map[number]*comparison
+	// omitted is an entity whose numbers are not compared, or nil.
+	omitted *model.Entity
 }
 
 // comparison compares a stored number with the sum of the scanned contributions.
 type comparison struct {
-	stored, derived int
+	stored, derived decimal.Decimal
 	isStored        bool
 	changed, left   bool
 }
@@ -66,9 +88,9 @@ func (n *numbers) update(k number, f func(*comparison)) {
 // their targets.
 func (n *numbers) add(l model.Layout, base any) {
 	derived := totals{}
-	derived.add(l, base, func(s *derive.Sum) bool { return !s.Local })
+	derived.add(l, base, func(s *derive.Sum) bool { return !s.Local && s.Target != n.omitted })
 	for k, amount := range derived {
-		n.update(k, func(c *comparison) { c.derived += amount })
+		n.update(k, func(c *comparison) { c.derived = sum(c.derived, amount) })
 	}
 }
 
@@ -76,13 +98,19 @@ func (n *numbers) add(l model.Layout, base any) {
 const missing = -1
 
 func (n *numbers) setStored(k number, stored int) {
+	n.setStoredAmount(k, integer(stored))
+}
+
+func (n *numbers) setStoredAmount(k number, stored decimal.Decimal) {
 	n.update(k, func(c *comparison) { c.stored, c.isStored = stored, true })
 }
 
 // addStored adds a share of a stored number. The number counts as stored if complete is true for any
 // share.
 func (n *numbers) addStored(k number, share int, complete bool) {
-	n.update(k, func(c *comparison) { c.stored, c.isStored = c.stored+share, c.isStored || complete })
+	n.update(k, func(c *comparison) {
+		c.stored, c.isStored = sum(c.stored, integer(share)), c.isStored || complete
+	})
 }
 
 // markChanged is called if a record that contributes to the number k was inconsistent. If left is
@@ -107,7 +135,7 @@ func (n *numbers) candidateTargets(target *model.Entity, attribute string, unsto
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for k, c := range maps.All(n.all) {
-		if k.Entity == target && (attribute == "" || k.attribute == attribute) && !c.left && (c.isStored || unstored) && (c.changed || !c.isStored || c.stored != c.derived) {
+		if k.Entity == target && (attribute == "" || k.attribute == attribute) && !c.left && (c.isStored || unstored) && (c.changed || !c.stored.Equal(c.derived)) {
 			targets = append(targets, k.Target)
 		}
 	}

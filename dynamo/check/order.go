@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/govalues/decimal"
+
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
@@ -595,12 +597,12 @@ func (v *orderVerifier) reservationKnown(diag *diagnosis) bool {
 func (v *orderVerifier) misleadsRecount(c *check) bool {
 	own, right := totals{}, totals{}
 	if o, _ := c.ownOrder(v.id, v.orderRecord, v.items); o != nil {
-		own.add(c.layout(), o, readsOrders)
+		own.add(c.layout(), o, c.readsOrders)
 	}
 	if v.decoded != nil {
-		right.add(c.layout(), v.decodedWithItems(), readsOrders)
+		right.add(c.layout(), v.decodedWithItems(), c.readsOrders)
 	}
-	return !maps.Equal(own, right)
+	return !maps.EqualFunc(own, right, decimal.Decimal.Equal)
 }
 
 func (v *orderVerifier) records() []model.Record {

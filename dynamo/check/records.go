@@ -157,7 +157,7 @@ func (v *recordsVerifier) verify(c *check) *diagnosis {
 	for _, s := range scanTotals(v.main.entity) {
 		for _, name := range s.Attributes {
 			if v.counted != nil && c.verifiesNumber(v.main.entity, name) {
-				numbers[name] = model.Num(v.counted.numbers[number{v.target(), name}])
+				numbers[name] = model.Num(v.counted.numbers.int(number{v.target(), name}))
 			}
 		}
 	}

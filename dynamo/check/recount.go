@@ -86,7 +86,7 @@ func (c *check) recountTargets(targets []target, candidates map[target]candidate
 			all, readsOpen = append(all, derive.TargetOf(&model.EntityProduct, k.id)), readsOpen || stock
 		case k.kind == targetRecords && stock:
 			t := newRecordsVerifier(k.id).target()
-			all, readsAll = append(all, t), readsAll || slices.ContainsFunc(scanTotals(t.Entity), readsOrders)
+			all, readsAll = append(all, t), readsAll || slices.ContainsFunc(scanTotals(t.Entity), c.readsOrders)
 		}
 	}
 	return newRecount(func(ctx context.Context, previous map[derive.Target]counted) (map[derive.Target]counted, error) {
@@ -143,45 +143,49 @@ func (c *check) countAgain(ctx context.Context, r *recount, t derive.Target, n i
 			now.numbers = totals{}
 		}
 		for k, n := range listed {
-			now.numbers[k] += n
+			now.numbers.addAmount(k, n)
 		}
 	}
 	return now, nil
 }
 
-// recountStatuses returns a recount of the order counts by status, in the records that are still to
-// be verified.
+// recountStatuses returns a recount of the order counts by status and of the sales by day, in the records
+// that are still to be verified.
 func (c *check) recountStatuses() *recount {
 	return newRecount(func(ctx context.Context, _ map[derive.Target]counted) (map[derive.Target]counted, error) {
 		all := map[derive.Target]counted{}
-		var targets []derive.Target
+		// The records with the same counter add up the same orders.
+		targets := map[derive.Target][]derive.Target{}
 		for t := range c.uncounted.Range {
-			targets = append(targets, t.(derive.Target))
+			counter := counterOf(t.(derive.Target))
+			targets[counter] = append(targets[counter], t.(derive.Target))
 		}
-		slices.SortFunc(targets, func(a, b derive.Target) int {
+		for _, counter := range slices.SortedFunc(maps.Keys(targets), func(a, b derive.Target) int {
 			return cmp.Or(cmp.Compare(a.Value(1), b.Value(1)), cmp.Compare(a.Value(0), b.Value(0)))
-		})
-		for _, t := range targets {
-			before, err := c.readTargets(ctx, []derive.Target{t})
+		}) {
+			before, err := c.readTargets(ctx, targets[counter])
 			if err != nil {
 				return nil, err
 			}
-			numbers, unreadable, err := c.orders.count(ctx, func(of derive.Target, _ commerce.Status) bool { return of == t })
+			numbers, unreadable, err := c.orders.count(ctx, func(of derive.Target, _ commerce.Status) bool { return of == counter })
 			if err != nil {
 				return nil, err
 			}
-			after, err := c.readTargets(ctx, []derive.Target{t})
+			after, err := c.readTargets(ctx, targets[counter])
 			if err != nil {
 				return nil, err
 			}
-			now := counted{record: after[t].record, numbers: numbers}
-			switch {
-			case unreadable != "":
-				now.doubt = fmt.Sprintf("the status of %s cannot be read", model.OrderByID.Key(c.table.KeyBuilder(), unreadable).PK)
-			case !model.EqualRecords(before[t].record, now.record):
-				now.doubt = reasonOrdersChanged
+			for t, now := range after {
+				switch now.numbers = numbers; {
+				case unreadable != "":
+					now.doubt = fmt.Sprintf("the status of %s cannot be read", model.OrderByID.Key(c.table.KeyBuilder(), unreadable).PK)
+				case t.Entity == &model.EntityDailySales && c.hasAnyUnreadableOrder():
+					now.doubt = "the total of an order cannot be read"
+				case !model.EqualRecords(before[t].record, now.record):
+					now.doubt = reasonOrdersChanged
+				}
+				all[t] = now
 			}
-			all[t] = now
 		}
 		if err := c.waitForIndex(ctx); err != nil {
 			return nil, err
@@ -189,10 +193,11 @@ func (c *check) recountStatuses() *recount {
 		// If the index contains orders that were not counted, another pass is necessary.
 		placed, err := c.orders.discover(ctx)
 		for _, id := range placed {
-			t := statusCountsTarget(c.layout().OrderCounter(id))
-			if now, ok := all[t]; ok && now.doubt == "" {
-				now.doubt = reasonOrdersChanged
-				all[t] = now
+			for _, t := range targets[statusCountsTarget(c.layout().OrderCounter(id))] {
+				if now := all[t]; now.doubt == "" {
+					now.doubt = reasonOrdersChanged
+					all[t] = now
+				}
 			}
 		}
 		return all, err
@@ -292,7 +297,7 @@ func (s *scannedOrders) add(id commerce.OrderID, o *commerce.Order) (isNew bool)
 		if s.settled[counter] == nil {
 			s.settled[counter] = totals{}
 		}
-		s.settled[counter].add(layout, o, readsOrders)
+		s.settled[counter].add(layout, o, s.check.readsOrders)
 		return true
 	}
 	if s.open[counter] == nil {
@@ -327,7 +332,7 @@ func (s *scannedOrders) unsettled(includes func(counter derive.Target, status co
 	for counter, numbers := range s.settled {
 		if includes(counter, 0) {
 			for k, n := range numbers {
-				settled[k] += n
+				settled.addAmount(k, n)
 			}
 		}
 	}
@@ -352,7 +357,7 @@ func (s *scannedOrders) count(ctx context.Context, includes func(derive.Target, 
 	add := func(o *commerce.Order) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		sums.add(c.layout(), o, readsOrders)
+		sums.add(c.layout(), o, c.readsOrders)
 	}
 	// special contains the orders that need further reads. Few orders do.
 	var special []func(context.Context) error

@@ -65,6 +65,9 @@ func (g *segmentScan) addPage(ctx context.Context, page []map[string]types.Attri
 		if e.Name == model.EntityOrderCounts.Name {
 			c.addStoredStatusCounts(rec)
 		}
+		if e == &model.EntityDailySales {
+			c.addStoredSales(rec)
+		}
 		for _, claim := range e.Claims() {
 			if claim != &model.EntityEmailClaim && c.verifiesClaim(claim, false) { // customerVerifier verifies email claims
 				g.claimed = append(g.claimed, claimedRecord{claim, rec})

@@ -89,7 +89,7 @@ func (v *productVerifier) read(ctx context.Context, c *check) error {
 		if err != nil {
 			return err
 		}
-		n := listed[productOrders(v.sku)]
+		n := listed.int(productOrders(v.sku))
 		v.orders = &n
 	}
 	if err := v.readCollection(ctx, c); err != nil {
@@ -179,7 +179,7 @@ func (v *productVerifier) verify(c *check) *diagnosis {
 		want.OrderCount = new(*v.orders - storedOrders)
 	}
 	if v.levelSum != nil && v.counted != nil && v.counted.numbers != nil {
-		total, stored := *v.levelSum+v.counted.numbers[productStock(v.sku)], 0
+		total, stored := *v.levelSum+v.counted.numbers.int(productStock(v.sku)), 0
 		for _, share := range shares {
 			stored += share
 		}

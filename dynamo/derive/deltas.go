@@ -21,8 +21,8 @@ type Target struct {
 	values [maxPlaceholders]string
 }
 
-// maxPlaceholders is the maximum number of placeholders in the primary key of a target.
-const maxPlaceholders = 3
+// maxPlaceholders is the maximum number of placeholders in the primary key of a target, and its shard.
+const maxPlaceholders = 4
 
 // TargetOf returns the record of an entity whose primary key contains the given values, in this order.
 // If values are missing, the result stands for all records with the same first values.

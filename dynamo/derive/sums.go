@@ -99,6 +99,15 @@ var sums = []Sum{
 				}
 			}),
 		}},
+	{Target: &model.EntityDailySales, Attributes: []string{model.AttrOrders, model.AttrSpent}, from: []contribution{
+		from(func(o *commerce.Order, to *contributor) {
+			s := o.DailySales()
+			part, shard := to.layout.OrderCounter(o.ID)
+			target := []string{string(s.Total.Currency), string(s.Day), part, shard}
+			to.add(model.AttrOrders, number(s.Orders), target...)
+			to.add(model.AttrSpent, s.Total.Amount, target...)
+		}),
+	}},
 	{Target: &model.EntitySpending, Local: true, Attributes: []string{model.AttrOrders, model.AttrSpent}, from: []contribution{
 		from(func(o *commerce.Order, to *contributor) {
 			s := o.Spending()

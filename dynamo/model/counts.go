@@ -126,3 +126,26 @@ func (codec *Codec) DecodeSpending(r Reader) (*commerce.Spending, error) {
 	spendingAttributes(&a, s)
 	return s, a.Err()
 }
+
+// DailySalesRecord encodes one of the records that add up the sales of a day.
+func DailySalesRecord(b *KeyBuilder, s commerce.DailySales) Record {
+	return b.record(&EntityDailySales, encode(dailySalesAttributes, s))
+}
+
+func dailySalesAttributes(a *attributeVisitor, s *commerce.DailySales) {
+	textAttribute(a, "day", &s.Day, len("2026-04-01"))
+	textAttribute(a, AttrPart, &s.Part, len("31"))
+	optionalTextAttribute(a, AttrShard, &s.Shard, len("127"))
+	a.currencyAttribute(&s.Total)
+	a.amount(AttrSpent, &s.Total, commerce.MaxAmountDigits)
+	a.number(AttrOrders, &s.Orders)
+}
+
+// DecodeDailySales decodes one of the records that add up the sales of a day.
+//
+// Errors: ErrCorrupt.
+func (codec *Codec) DecodeDailySales(r Reader) (*commerce.DailySales, error) {
+	a, s := attributeVisitor{Reader: r, currency: codec.Currency}, &commerce.DailySales{}
+	dailySalesAttributes(&a, s)
+	return s, a.Err()
+}

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// Derivation is an edge, a claim, or a number that derives from other records. A table can lack it, so it
-// can be added to a table or dropped while servers use the table. It can also be a feature (see
+// Derivation is an edge, a claim, or a number or record that adds up other records. A table can lack it, so
+// it can be added to a table or dropped while servers use the table. It can also be a feature (see
 // Entity.AddedFeatures), which can only be added.
 type Derivation struct {
-	// Name identifies the derivation: the name of the edge or claim, or of the entity and the attribute,
-	// such as warehouse.productCount.
+	// Name identifies the derivation: the name of the entity, and for a number in its records also the
+	// attribute, such as warehouse.productCount.
 	Name string
-	// Entity is the edge or claim, or the entity whose records contain the number.
+	// Entity is the edge, claim or Sum, or the entity whose records contain the number.
 	Entity *Entity
-	// Attribute is the name of the number or feature. It is empty for an edge or claim.
+	// Attribute is the name of the number or feature. It is empty for an edge, claim or Sum.
 	Attribute string
 	// Feature reports whether this is a feature, which no record derives from others.
 	Feature bool
@@ -31,17 +31,17 @@ type Derivation struct {
 
 // IsRecord reports whether d is an edge or claim: a record that follows from one other record. If d is
 // nil, it returns false.
-func (d *Derivation) IsRecord() bool { return d != nil && d.Attribute == "" }
+func (d *Derivation) IsRecord() bool { return d != nil && d.Attribute == "" && d.Entity.Kind != Sum }
 
-// IsStoredIn reports whether the record with the primary key k is the edge or claim, or contains the
-// number.
+// IsStoredIn reports whether the record with the primary key k is the edge, claim or sum, or contains
+// the number.
 func (d *Derivation) IsStoredIn(k Keys) bool { return EntityOf(k) == d.Entity }
 
 // Derivations returns everything that a table can lack. A claim that is not Added is in every table,
 // because without it, two records could get the same value.
 func Derivations() (all []Derivation) {
 	for _, e := range allEntities {
-		if e.IsEdge() || e.Kind == Claim && e.Added {
+		if e.IsEdge() || (e.Kind == Claim || e.Kind == Sum) && e.Added {
 			all = append(all, Derivation{Name: e.Name, Entity: e, Added: e.Added})
 		}
 		for _, name := range e.AddedNumbers {
@@ -154,8 +154,10 @@ func ofOldTable() DerivationStatuses {
 // derivations that a table would lack otherwise.
 func ReadableDerivations(since time.Time) DerivationStatuses {
 	all := ofOldTable()
-	for name := range all {
-		all[name] = DerivationStatus{State: Readable, Since: since}
+	for _, d := range Derivations() {
+		if d.Added && !d.Entity.OnRequest {
+			all[d.Name] = DerivationStatus{State: Readable, Since: since}
+		}
 	}
 	return all
 }

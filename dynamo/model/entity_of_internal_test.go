@@ -78,6 +78,7 @@ func recordsOf(t *testing.T, dataset commerce.Dataset, shards int) []Record {
 	all = append(all, LastEventRecord(b, dataset.Customers[0].ID, dataset.Orders[0].Events[0]), OrderCountsRecord(b, commerce.OrderCounts{Part: "7", Complete: true}),
 		RepOrderCountRecord(b, commerce.RepOrderCount{EmployeeID: "e1", Part: "7", Orders: 1}),
 		SpendingRecord(b, commerce.Spending{CustomerID: "c1", Month: "2026-04", Total: dataset.Orders[0].Total, Orders: 1}),
+		DailySalesRecord(b, commerce.DailySales{Day: "2026-04-12", Part: "7", Total: dataset.Orders[0].Total, Orders: 1}),
 		DeletedCustomerRecord(b, commerce.DeletedCustomer{ID: "c9", DeletedAt: dataset.Customers[0].CreatedAt}),
 		CategoryRecord(b, commerce.Category{Name: "Kitchen", ProductCount: 1, Version: 1}))
 	for _, e := range Entities() { // the records of entities without sample data are the largest ones

@@ -30,10 +30,11 @@ type Era struct {
 // CurrentLayout is the layout that a server uses. It is safe for concurrent use.
 type CurrentLayout struct{ layout atomic.Pointer[StoredLayout] }
 
-// NewCurrentLayout returns a CurrentLayout that contains l, and in which all derivations are readable.
+// NewCurrentLayout returns a CurrentLayout that contains l, and in which all derivations are readable
+// that new tables have.
 func NewCurrentLayout(l Layout) *CurrentLayout {
 	c := &CurrentLayout{}
-	c.Set(StoredLayout{Eras: l})
+	c.Set(StoredLayout{Eras: l, Derivations: DerivationStatuses{EntityDailySales.Name: {State: Absent}}})
 	return c
 }
 

@@ -176,6 +176,8 @@ type Entity struct {
 	// a table whose layout contains the feature. An older table lacks it until `ordergraph table apply`
 	// adds it.
 	AddedFeatures []string
+	// OnRequest reports whether a new table also lacks the derivation, because every order would cost more.
+	OnRequest bool
 	// Renamed maps a placeholder in the keys to its attribute, if their names differ.
 	Renamed map[string]string
 	// keyField is the custom field whose value is in the keys of an edge or claim. For other entities, it is
@@ -255,6 +257,8 @@ var (
 		PK: "EMPLOYEE#{employeeId}", SK: "ORDERS#{part}", Kind: Sum, codec: codecFor[commerce.RepOrderCount](repOrderCountAttributes)}
 	EntitySpending = Entity{Name: "spending", Description: "a customer's spending in one month and currency",
 		PK: "CUSTOMER#{customerId}", SK: "SPENDING#{month}#{currency}", Owner: access.PermissionReadOrder, Kind: Sum, codec: codecFor[commerce.Spending](spendingAttributes)}
+	EntityDailySales = Entity{Name: "dailySales", Description: "one of the records that add up the sales of a day in one currency",
+		PK: "SALES", SK: "DAY#{currency}#{day}#{part}", Sharded: true, Kind: Sum, Added: true, OnRequest: true, codec: codecFor[commerce.DailySales](dailySalesAttributes)}
 	EntityIdempotency = Entity{Name: "idempotency", Description: "idempotency key with the result of the mutation",
 		PK: "IDEMPOTENCY#{principal}#{idempotencyKey}", SK: "#METADATA"}
 	EntityLayout = Entity{Name: "layout", Description: "number of shards over time, and states of derivations",
@@ -299,7 +303,7 @@ var (
 	WriteAssignAccountRep = WritePattern{ID: "WP3", Mutation: "assignAccountRep",
 		Writes: entities(EntityCustomer), OptionalWrites: entities(EntityEmployee), Reads: entities(EntityCustomer, EntityEmployee)}.withEdges(&EntityCustomer)
 	WritePlaceOrder = WritePattern{ID: "WP4", Mutation: "placeOrder", Buckets: true,
-		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityCustomer, EntityOrderCounts, EntitySpending), WritesPerLine: entities(EntityOrderItem, EntityProduct), OptionalWrites: entities(EntityIdempotency, EntityRepOrders), Reads: entities(EntityCustomer), ReadsPerLine: entities(EntityProduct)}.withEdges(&EntityProduct, AttrAvailable, AttrOrderCount).withEdges(&EntityCustomer, AttrOrderCount)
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityCustomer, EntityOrderCounts, EntitySpending), WritesPerLine: entities(EntityOrderItem, EntityProduct), OptionalWrites: entities(EntityIdempotency, EntityRepOrders, EntityDailySales), Reads: entities(EntityCustomer), ReadsPerLine: entities(EntityProduct)}.withEdges(&EntityProduct, AttrAvailable, AttrOrderCount).withEdges(&EntityCustomer, AttrOrderCount)
 	WriteConfirmOrder = WritePattern{ID: "WP5", Mutation: "confirmOrder",
 		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts), OptionalWrites: entities(EntityIdempotency), Reads: entities(EntityOrder)}
 	WriteShipOrder = WritePattern{ID: "WP6", Mutation: "shipOrder",
@@ -307,11 +311,11 @@ var (
 	WriteDeliverOrder = WritePattern{ID: "WP7", Mutation: "deliverOrder",
 		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts), OptionalWrites: entities(EntityIdempotency), Reads: entities(EntityOrder)}
 	WriteCancelOrder = WritePattern{ID: "WP8", Mutation: "cancelOrder",
-		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts, EntitySpending), WritesPerLine: entities(EntityProduct), OptionalWrites: entities(EntityIdempotency), Reads: entities(EntityOrder), ReadsItems: true}.withEdges(&EntityProduct, AttrAvailable)
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts, EntitySpending), WritesPerLine: entities(EntityProduct), OptionalWrites: entities(EntityIdempotency, EntityDailySales), Reads: entities(EntityOrder), ReadsItems: true}.withEdges(&EntityProduct, AttrAvailable)
 	WriteSetOrderItem = WritePattern{ID: "WP9", Mutation: "setOrderItem", Buckets: true,
-		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityProduct, EntitySpending), OptionalWritesPerLine: entities(EntityOrderItem), Reads: entities(EntityOrder, EntityProduct), ReadsItems: true}.withEdges(&EntityProduct, AttrAvailable, AttrOrderCount)
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityProduct, EntitySpending), OptionalWrites: entities(EntityDailySales), OptionalWritesPerLine: entities(EntityOrderItem), Reads: entities(EntityOrder, EntityProduct), ReadsItems: true}.withEdges(&EntityProduct, AttrAvailable, AttrOrderCount)
 	WriteRemoveOrderItem = WritePattern{ID: "WP10", Mutation: "removeOrderItem",
-		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityProduct, EntitySpending), OptionalWritesPerLine: entities(EntityOrderItem), Reads: entities(EntityOrder, EntityProduct), ReadsItems: true}.withEdges(&EntityProduct, AttrAvailable, AttrOrderCount)
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityProduct, EntitySpending), OptionalWrites: entities(EntityDailySales), OptionalWritesPerLine: entities(EntityOrderItem), Reads: entities(EntityOrder, EntityProduct), ReadsItems: true}.withEdges(&EntityProduct, AttrAvailable, AttrOrderCount)
 	WriteUpdateShippingAddress = WritePattern{ID: "WP11", Mutation: "updateShippingAddress",
 		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), Reads: entities(EntityOrder)}
 	WriteCreateProduct = WritePattern{ID: "WP12", Mutation: "createProduct",

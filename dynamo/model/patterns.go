@@ -214,4 +214,5 @@ var (
 	EmployeeOrderCount   = collectionPattern(40, "an account rep's order count", EntityRepOrders, Ascending, withoutCodec(DecodeRepOrderCount)).withMaxLength(RepOrderCountParts)
 	CustomersByEmail     = indexPattern(41, "customers by e-mail prefix", EntityCustomerEmail, Ascending, (*Codec).DecodeCustomer)
 	StockBuckets         = lookupPattern(42, "the further records with the stock of a product", EntityStockBucket, KeysOfStockBucket, withoutCodec(DecodeStockBucket)).withMaxLength(commerce.MaxStockBuckets - 1)
+	DailySales           = collectionPattern(43, "sales by day, in one currency", EntityDailySales, Ascending, (*Codec).DecodeDailySales).withMaxLength(commerce.MaxSalesDays * OrderCountParts)
 )

@@ -3,7 +3,7 @@
 package model
 
 // LastPattern is the highest number of an access pattern.
-const LastPattern = 42
+const LastPattern = 43
 
 // builtInPatterns returns every access pattern that Ordergraph declares, by number.
 func builtInPatterns() []AccessPattern {
@@ -50,6 +50,7 @@ func builtInPatterns() []AccessPattern {
 		EmployeeOrderCount.AccessPattern,
 		CustomersByEmail.AccessPattern,
 		StockBuckets.AccessPattern,
+		DailySales.AccessPattern,
 	}
 }
 
@@ -113,6 +114,7 @@ func builtInEntities() []*Entity {
 		&EntityOrderCounts,
 		&EntityRepOrders,
 		&EntitySpending,
+		&EntityDailySales,
 		&EntityIdempotency,
 		&EntityLayout,
 	}

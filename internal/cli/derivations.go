@@ -46,11 +46,12 @@ func listDerivations(store *dynamo.Store, env Environment) error {
 	return tab.Flush()
 }
 
-// describeDerivations prints the lists and numbers that are not readable.
+// describeDerivations prints the lists and numbers that are not readable. It omits those that an operator has
+// not requested.
 func describeDerivations(store *dynamo.Store, env Environment) {
 	statuses, all := store.Derivations(), true
 	for _, d := range model.Derivations() {
-		if s := statuses[d.Name]; s.State != model.Readable {
+		if s := statuses[d.Name]; s.State != model.Readable && (s.State != model.Absent || !d.Entity.OnRequest) {
 			fmt.Fprintf(env.Stdout, "derived  %s is %s: %s\n", d.Name, s, derivationMeaning(s.State))
 			all = false
 		}

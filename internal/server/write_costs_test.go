@@ -27,6 +27,8 @@ type writeCost struct {
 	input func(s *fixture, t testing.TB) mutationInput
 	// lines is the number of line items whose records the mutation writes.
 	lines int
+	// sales reports whether the table has the sales by day.
+	sales bool
 	// writesNothing reports that the mutation writes nothing.
 	writesNothing bool
 }
@@ -96,6 +98,7 @@ func costs() []writeCost {
 		{mutation: "placeOrder", variant: "3 lines, account rep", lines: 3, input: unpreparedInput(order("ann", 3))},
 		{mutation: "placeOrder", variant: full + ", account rep", usual: true, lines: commerce.MaxLines, input: unpreparedInput(order("ann", commerce.MaxLines))},
 		{mutation: "placeOrder", variant: full + ", account rep, idempotency key", lines: commerce.MaxLines, input: unpreparedInput(order("ann", commerce.MaxLines).with("idempotencyKey", "k"))},
+		{mutation: "placeOrder", variant: full + ", account rep, idempotency key, sales by day", lines: commerce.MaxLines, sales: true, input: unpreparedInput(order("ann", commerce.MaxLines).with("idempotencyKey", "k"))},
 		{mutation: "placeOrder", variant: "sent again with its key: answered from memory", writesNothing: true, input: func(s *fixture, t testing.TB) mutationInput {
 			input := order("ann", 3).with("idempotencyKey", "k")
 			s.mutate(t, "placeOrder", input)
@@ -123,6 +126,7 @@ func costs() []writeCost {
 		{mutation: "cancelOrder", variant: "3 lines", lines: 3, input: preparedInput(3, nil, "confirmOrder")},
 		{mutation: "cancelOrder", variant: full, lines: commerce.MaxLines, input: preparedInput(commerce.MaxLines, nil)},
 		{mutation: "cancelOrder", variant: full + ", idempotency key", lines: commerce.MaxLines, input: preparedInput(commerce.MaxLines, mutationInput{"idempotencyKey": "k"})},
+		{mutation: "cancelOrder", variant: full + ", idempotency key, sales by day", lines: commerce.MaxLines, sales: true, input: preparedInput(commerce.MaxLines, mutationInput{"idempotencyKey": "k"})},
 		{mutation: "setOrderItem", variant: "another quantity of one of 3 products", usual: true, lines: 1, input: preparedInput(3, mutationInput{"sku": "p01", "quantity": 2})},
 		{mutation: "setOrderItem", variant: "a fourth product", lines: 1, input: preparedInput(3, mutationInput{"sku": "p03", "quantity": 2})},
 		{mutation: "setOrderItem", variant: fmt.Sprintf("the last of %d products", commerce.MaxLines), lines: 1, input: preparedInput(commerce.MaxLines-1, mutationInput{"sku": skus(commerce.MaxLines)[commerce.MaxLines-1], "quantity": 2})},
@@ -130,9 +134,13 @@ func costs() []writeCost {
 			input: preparedInput(commerce.MaxEmbeddedItems, mutationInput{"sku": skus(commerce.MaxEmbeddedItems + 1)[commerce.MaxEmbeddedItems], "quantity": 2})},
 		{mutation: "setOrderItem", variant: "more of one of " + fmt.Sprint(commerce.MaxLines) + " products, all embedded by other software", lines: commerce.MaxLines,
 			input: externalInput(mutationInput{"sku": "p01", "quantity": 2, "expectedTotal": mutationInput{"amount": "222"}})},
+		{mutation: "setOrderItem", variant: "more of one of " + fmt.Sprint(commerce.MaxLines) + " products, all embedded by other software, sales by day", lines: commerce.MaxLines, sales: true,
+			input: externalInput(mutationInput{"sku": "p01", "quantity": 2, "expectedTotal": mutationInput{"amount": "222"}})},
 		{mutation: "removeOrderItem", variant: "one of 3 products", usual: true, lines: 1, input: preparedInput(3, mutationInput{"sku": "p01"})},
 		{mutation: "removeOrderItem", variant: fmt.Sprintf("one of %d products", commerce.MaxLines), lines: 1, input: preparedInput(commerce.MaxLines, mutationInput{"sku": "p01"})},
 		{mutation: "removeOrderItem", variant: "one of " + fmt.Sprint(commerce.MaxLines) + " products, all embedded by other software", lines: commerce.MaxLines,
+			input: externalInput(mutationInput{"sku": "p01"})},
+		{mutation: "removeOrderItem", variant: "one of " + fmt.Sprint(commerce.MaxLines) + " products, all embedded by other software, sales by day", lines: commerce.MaxLines, sales: true,
 			input: externalInput(mutationInput{"sku": "p01"})},
 		{mutation: "updateShippingAddress", variant: "3 lines", usual: true, input: preparedInput(3, mutationInput{"shippingAddress": address})},
 		{mutation: "updateOrder", variant: "3 lines", usual: true, input: preparedInput(3, mutationInput{"billingAddress": address})},
@@ -199,6 +207,9 @@ func TestGoldenWriteCosts(t *testing.T) {
 			}
 			t.Run(strings.TrimSpace(c.mutation+" "+c.variant), func(t *testing.T) {
 				s := newFixture(t, db, longDataset(t))
+				if c.sales {
+					storetest.MakeReadable(t, storetest.RawTable{T: t, DB: db, Name: s.table, Store: s.store}, model.EntityDailySales.Name)
+				}
 				input := c.input(s, t)
 				s.clock.pass(time.Second)
 				s.wire.reset()

@@ -63,7 +63,7 @@ func WithCountLimit(db *dynamodb.Client, records int32) *dynamodb.Client {
 }
 
 // StoreWithClient returns a new Store for the table of the given Store. The new Store sends its
-// requests with the client db.
+// requests with the client db. It follows the layout of the table only after a call of its method Ping.
 func StoreWithClient(t testing.TB, store *dynamo.Store, db *dynamodb.Client, opts dynamo.Options) *dynamo.Store {
 	t.Helper()
 	opts.Table = StoreTableName(t, store)

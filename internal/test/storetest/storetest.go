@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/smithy-go/middleware"
@@ -138,6 +139,21 @@ func DeleteLayout(t testing.TB, db *dynamodb.Client, table string) {
 	t.Helper()
 	key := model.Keys{PK: string(model.EntityLayout.PK), SK: string(model.EntityLayout.SK)}
 	if _, err := db.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: &table, Key: key.Attributes()}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// MakeReadable stores that a derivation is readable, although its records may be missing. A check adds them.
+func MakeReadable(t testing.TB, r RawTable, derivation string) {
+	t.Helper()
+	at := r.Get(string(model.EntityLayout.PK), string(model.EntityLayout.SK))
+	layout, err := model.DecodeLayout(model.Reader{Record: model.Record(at)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	layout.Derivations[derivation] = model.DerivationStatus{State: model.Readable, Since: time.Now().UTC()}
+	r.Put(Item(model.LayoutRecord(&model.KeyBuilder{}, *layout)))
+	if err := r.Store.Ping(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 }

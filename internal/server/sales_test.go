@@ -1,0 +1,79 @@
+package server_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/check"
+	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
+)
+
+// sales returns the sales in a range of days, as "day total orders".
+func (s *fixture) sales(t testing.TB, placed string) (all []string) {
+	t.Helper()
+	var data struct {
+		Sales []struct {
+			Day        string
+			Total      struct{ Amount, CurrencyCode string }
+			OrderCount int
+		}
+	}
+	s.read(t, &data, `{ sales(placed: %s, currency: "USD") { day total { amount currencyCode } orderCount } }`, placed)
+	for _, d := range data.Sales {
+		all = append(all, fmt.Sprint(d.Day, " ", d.Total.Amount, " ", d.Total.CurrencyCode, " ", d.OrderCount))
+	}
+	return all
+}
+
+// refuseSales requires that the field sales returns an error with this code, whose message contains a text.
+func (s *fixture) refuseSales(t testing.TB, arguments, code, text string) {
+	t.Helper()
+	got := s.withoutLog(t).api.ask(t, `{ sales(`+arguments+`) { day } }`, nil)
+	if len(got.Errors) != 1 || got.Errors[0].Extensions["code"] != code || !strings.Contains(got.Errors[0].Message, text) {
+		t.Errorf("sales(%s) returns %+v, want %s with %q", arguments, got.Errors, code, text)
+	}
+}
+
+// Sales add up the totals of all orders of a day that are not cancelled. Until the table has them, the
+// field returns the command that adds them.
+func TestSalesByDay(t *testing.T) {
+	t.Parallel()
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newShardedFixture(t, db, smallDataset(t), 3)
+		day := commerce.Date(s.clock.Now().UTC().Format("2006-01-02"))
+		april := fmt.Sprintf("{from: %q, to: %q}", day.Month()+"-01", day.Month()+"-31")
+		s.place(t, "ann", "mug")
+		s.refuseSales(t, `placed: `+april+`, currency: "USD"`, "UNAVAILABLE", "not ready")
+		storetest.MakeReadable(t, storetest.RawTable{T: t, DB: db, Name: s.table, Store: s.store}, model.EntityDailySales.Name)
+		if _, err := s.store.CheckRecords(t.Context(), check.Options{Repair: true, IndexLag: check.NoIndexLag}); err != nil {
+			t.Fatal(err)
+		}
+		before := s.sales(t, april)
+		for range 5 {
+			s.mutate(t, "cancelOrder", mutationInput{"orderId": s.place(t, "ann", "mug", "plate")})
+		}
+		if after := s.sales(t, april); len(before) != 1 || fmt.Sprint(after) != fmt.Sprint(before) {
+			t.Errorf("after cancelled orders, the sales are %v, want %v", after, before)
+		}
+		order := s.place(t, "bob", "mug")
+		one := s.sales(t, april)
+		s.mutate(t, "setOrderItem", mutationInput{"orderId": order, "sku": "mug", "quantity": 2})
+		two := s.sales(t, april)
+		if len(two) != 1 || fmt.Sprint(one) == fmt.Sprint(before) || fmt.Sprint(two) == fmt.Sprint(one) {
+			t.Errorf("the sales are %v, then %v and %v", before, one, two)
+		}
+		storetest.AssertConsistent(t, db, s.table, 3)
+		if none := s.sales(t, `{from: "2020-01-01", to: "2020-01-01"}`); len(none) > 0 {
+			t.Errorf("without days, the sales are %v", none)
+		}
+		for _, placed := range []string{`{from: "2026-01-01"}`, `{to: "2026-01-01"}`, `{from: "2026-01-01", to: "2026-02-02"}`, `{from: "2026-02-01", to: "2026-01-01"}`} {
+			s.refuseSales(t, `placed: `+placed+`, currency: "USD"`, "BAD_USER_INPUT", "placed")
+		}
+		s.refuseSales(t, `placed: `+april+`, currency: "usd"`, "BAD_USER_INPUT", "currency")
+	})
+}
