@@ -17,14 +17,14 @@ const (
 	// PermissionListCustomers allows listing all customers, and finding customers by name or email
 	// address.
 	PermissionListCustomers
-	// PermissionReadOrder allows reading an order with its line items and timeline. It also allows
+	// PermissionReadOrder allows reading an order with its line items, payments and timeline. It also allows
 	// subscribing to the changes of this order.
 	PermissionReadOrder
 	// PermissionListOrders allows listing the orders of all customers. It also allows subscribing to
 	// the status changes of all orders.
 	PermissionListOrders
 	// PermissionReadActor allows reading the name of the caller who caused an event in an order's
-	// timeline, and the reason why an order is on hold.
+	// timeline or recorded a payment, and the reason why an order is on hold.
 	PermissionReadActor
 	// PermissionReadNote allows reading the notes in an order's timeline. GrantOwn covers only the notes
 	// that the caller's own customer account wrote, or that staff wrote for it.
@@ -46,6 +46,8 @@ const (
 	PermissionAdjustOrder
 	// PermissionFulfilOrder allows confirming, shipping and delivering orders, and putting them on hold.
 	PermissionFulfilOrder
+	// PermissionRecordPayment allows recording payments of orders.
+	PermissionRecordPayment
 	// PermissionCreateCustomer allows adding customers.
 	PermissionCreateCustomer
 	// PermissionChangeCustomer allows changing a customer's record, but not the email address.
@@ -93,6 +95,7 @@ var permissionNames = [permissionsEnd]string{
 	PermissionChangeOrder:      "CHANGE_ORDER",
 	PermissionAdjustOrder:      "ADJUST_ORDER",
 	PermissionFulfilOrder:      "FULFIL_ORDER",
+	PermissionRecordPayment:    "RECORD_PAYMENT",
 	PermissionCreateCustomer:   "CREATE_CUSTOMER",
 	PermissionChangeCustomer:   "CHANGE_CUSTOMER",
 	PermissionChangeEmail:      "CHANGE_EMAIL",

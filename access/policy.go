@@ -58,6 +58,7 @@ func StandardPolicy() Policy {
 		PermissionChangeOrder:      {GrantNone, GrantOwn, GrantAll, GrantAll, GrantAll},
 		PermissionAdjustOrder:      {GrantNone, GrantNone, GrantAll, GrantAll, GrantAll},
 		PermissionFulfilOrder:      {GrantNone, GrantNone, GrantAll, GrantAll, GrantAll},
+		PermissionRecordPayment:    {GrantNone, GrantNone, GrantAll, GrantAll, GrantAll},
 		PermissionCreateCustomer:   {GrantNone, GrantNone, GrantAll, GrantAll, GrantAll},
 		PermissionChangeCustomer:   {GrantNone, GrantOwn, GrantAll, GrantAll, GrantNone},
 		PermissionChangeEmail:      {GrantNone, GrantNone, GrantAll, GrantAll, GrantNone},

@@ -127,6 +127,15 @@ type ReleaseRequest struct {
 	ExpectedVersion *int
 }
 
+// PaymentRecord is the command to record a payment of an order.
+type PaymentRecord struct {
+	OrderID OrderID
+	Kind    PaymentKind
+	Amount  Money
+	// Provider is the name of the payment provider, and Reference is its ID of the payment.
+	Provider, Reference string
+}
+
 // CustomFieldsChange is the command to change the custom fields of an order and of its line items.
 type CustomFieldsChange struct {
 	OrderID      OrderID

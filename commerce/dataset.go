@@ -20,12 +20,13 @@ type Dataset struct {
 	Spending []Spending
 }
 
-// OrderWithItems is an order with all its line items and events. The line items are in Lines, not
+// OrderWithItems is an order with all its line items, events and payments. The line items are in Lines, not
 // in Order.Items.
 type OrderWithItems struct {
 	Order
-	Lines  []LineItem
-	Events []Event
+	Lines    []LineItem
+	Events   []Event
+	Payments []Payment
 }
 
 // CompleteOrders computes the fields of orders that depend on their line items, events and customers,

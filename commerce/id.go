@@ -23,6 +23,8 @@ type (
 	OrderID string
 	// EventID is a ULID, like OrderID.
 	EventID string
+	// PaymentID is a ULID, like OrderID.
+	PaymentID string
 	// SKU is the ID of a product. It has the same form as a CustomerID.
 	SKU string
 	// WarehouseID has the same form as a CustomerID.

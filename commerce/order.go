@@ -34,8 +34,10 @@ type Order struct {
 	// TrackingNumber and Carrier describe the shipment. Either of them can be empty.
 	TrackingNumber, Carrier string
 	// Hold is nil unless the order is on hold.
-	Hold         *OrderHold
-	CustomFields CustomValues
+	Hold *OrderHold
+	// PaymentTotals is nil until a payment is recorded.
+	PaymentTotals *PaymentTotals
+	CustomFields  CustomValues
 	// AccountRepID is the ID of the employee who was the customer's account rep when the order was
 	// placed.
 	AccountRepID EmployeeID
@@ -129,6 +131,7 @@ const (
 	EventNoteAdded              EventType = "note_added"
 	EventHeld                   EventType = "held"
 	EventReleased               EventType = "released"
+	EventPaymentRecorded        EventType = "payment_recorded"
 	EventImported               EventType = "imported"
 )
 
@@ -138,7 +141,7 @@ const (
 func ParseEventType(s string) (EventType, error) {
 	switch t := EventType(s); t {
 	case EventPlaced, EventConfirmed, EventShipped, EventDelivered, EventCancelled, EventItemSet, EventItemRemoved,
-		EventShippingAddressChanged, EventAdjustmentsChanged, EventBillingChanged, EventCustomFieldsChanged, EventNoteAdded, EventHeld, EventReleased, EventImported:
+		EventShippingAddressChanged, EventAdjustmentsChanged, EventBillingChanged, EventCustomFieldsChanged, EventNoteAdded, EventHeld, EventReleased, EventPaymentRecorded, EventImported:
 		return t, nil
 	}
 	return "", NewInvalidError("is %q, which is not an event type", s)

@@ -201,6 +201,12 @@ func NewValueTaken(kind, field, value string) AlreadyExists {
 	return AlreadyExists{newErrorDetails(CodeAlreadyExists, FieldPath(field), "Another %s has the %s %s: use a different value.", kind, field, value)}
 }
 
+// NewPaymentExists returns the user error for a provider's ID of a payment that was recorded with other
+// values, or for another order.
+func NewPaymentExists(provider, reference string) AlreadyExists {
+	return AlreadyExists{newErrorDetails(CodeAlreadyExists, FieldPath("reference"), "Provider %s already has a payment %s with another order, kind or amount: check the values, or use the reference of the new payment.", provider, reference)}
+}
+
 // NewIdempotencyKeyReused returns the user error for an idempotency key that was used for a
 // different request.
 func NewIdempotencyKeyReused() IdempotencyKeyReused {

@@ -64,13 +64,18 @@ func TestRecordSizesStayWithinBounds(t *testing.T) {
 	}
 	placed, err := store.PlaceOrder(ctx, caller(), order)
 	must(err)
+	captured, err := commerce.ParseMoney("9999999999999.99", "USD")
+	must(err)
+	_, err = store.RecordPayment(ctx, change.Caller{ID: "anonymous", Name: name}, commerce.PaymentRecord{
+		OrderID: placed.ID, Kind: commerce.PaymentAuthorization, Amount: captured, Provider: id(0), Reference: strings.Repeat("r", commerce.MaxPaymentReference),
+	})
+	must(err)
 	for _, move := range []commerce.OrderStatusChange{{To: commerce.Confirmed}, {To: commerce.Shipped, WarehouseID: house}, {To: commerce.Delivered}} {
 		move.OrderID, move.Note = placed.ID, strings.Repeat("n", commerce.MaxNote)
 		move.TrackingNumber, move.Carrier = strings.Repeat("t", commerce.MaxName), strings.Repeat("c", commerce.MaxName)
 		_, err = store.ChangeOrderStatus(ctx, caller(), move)
 		must(err)
 	}
-
 	_, err = store.UpdateProduct(ctx, caller(), commerce.ProductChange{SKU: commerce.SKU(id(0)), StockBuckets: new(commerce.MaxStockBuckets)})
 	must(err)
 

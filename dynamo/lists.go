@@ -246,11 +246,8 @@ type OrderPartition struct {
 // It returns commerce.ErrNotFound if the order does not exist. It also returns the errors of
 // ReadPage.
 func (s *Store) ReadOrderPartition(ctx context.Context, id commerce.OrderID) (*OrderPartition, error) {
-	collection, part := &OrderPartition{}, model.Range{}
-	if len(model.EntityOrder.Edges()) > 0 {
-		part.To = model.CustomEdgePrefix
-	}
-	complete, err := s.readCollection(ctx, model.OrderCollection, string(id), part, func(sk string, r model.Reader) (readable bool, err error) {
+	collection, beforePayments := &OrderPartition{}, model.Range{To: model.EntityPayment.SK.Prefix()}
+	complete, err := s.readCollection(ctx, model.OrderCollection, string(id), beforePayments, func(sk string, r model.Reader) (readable bool, err error) {
 		switch {
 		case sk == string(model.EntityOrder.SK):
 			collection.Order, err = s.table.DecodeOrder(r)

@@ -157,6 +157,10 @@ var documentsByType = map[string][]string{
 		`{_entities(representations:[{__typename:"Order",id:"$O"}]){...on Order{items{nodes{%s}}}}}`,
 		`subscription{orderUpdated(id:"$O"){order{items{nodes{%s}}}}}`,
 	},
+	"Payment": {
+		`{order(id:"$O"){payments{nodes{%s}}}}`, `{order(id:"$O"){payments{edges{node{%s}}}}}`, `{customer(id:"$C"){orders{nodes{payments{nodes{%s}}}}}}`,
+		`{_entities(representations:[{__typename:"Order",id:"$O"}]){...on Order{payments{nodes{%s}}}}}`, `mutation{recordPayment(input:{orderId:"$O",kind:VOID,amount:{amount:"1"},provider:"p",reference:"r"}){payment{%s} userErrors{code}}}`,
+	},
 	"OrderHold":       {`{order(id:"$O"){hold{%s}}}`, `{_entities(representations:[{__typename:"Order",id:"$O"}]){...on Order{hold{%s}}}}`, `{customer(id:"$C"){orders{nodes{hold{%s}}}}}`},
 	"OrderAdjustment": {`{order(id:"$O"){adjustments{%s}}}`, `{_entities(representations:[{__typename:"Order",id:"$O"}]){...on Order{adjustments{%s}}}}`, `{customer(id:"$C"){orders{nodes{adjustments{%s}}}}}`},
 	"OrderContact":    {`{order(id:"$O"){contact{%s}}}`, `{_entities(representations:[{__typename:"Order",id:"$O"}]){...on Order{contact{%s}}}}`, `{customer(id:"$C"){orders{nodes{contact{%s}}}}}`},
@@ -225,6 +229,7 @@ var requiredArguments = map[string]string{
 	"Mutation.holdOrder":             `(input:{orderId:"$O",reason:"r",expectedVersion:999})`,
 	"Mutation.releaseOrder":          `(input:{orderId:"$O",expectedVersion:999})`,
 	"Mutation.addOrderNote":          `(input:{orderId:"$O",note:"n"})`,
+	"Mutation.recordPayment":         `(input:{orderId:"$O",kind:VOID,amount:{amount:"1"},provider:"p",reference:"r"})`,
 	"Mutation.createProduct":         `(input:{sku:"prod_100",name:"N",category:"C",unitPrice:{amount:"1"}})`,
 	"Mutation.createWarehouse":       `(input:{id:"wh_sea",name:"N"})`,
 	"Mutation.setInventoryLevel":     `(input:{sku:"prod_100",warehouseId:"wh_sea",quantity:1,expectedVersion:999})`,
@@ -262,6 +267,8 @@ func conflictingInput(d *ast.Definition) string {
 			fields = append(fields, f.Name+":999")
 		case f.Type.NonNull && of.Kind == ast.InputObject:
 			fields = append(fields, f.Name+":"+conflictingInput(of))
+		case f.Type.NonNull && of.Kind == ast.Enum:
+			fields = append(fields, f.Name+":"+of.EnumValues[0].Name)
 		case f.Type.NonNull:
 			fields = append(fields, f.Name+":"+values[of.Name])
 		}

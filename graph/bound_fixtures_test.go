@@ -159,6 +159,14 @@ func newHardFixture(name string, shards, run int) *fixture {
 			for l := range lines {
 				o.Lines = append(o.Lines, commerce.LineItem{OrderID: o.ID, CustomerID: owner, SKU: sku(l), Name: padded("Thing", 200), Quantity: 9_999, UnitPrice: price})
 			}
+			o.PaymentTotals = &commerce.PaymentTotals{Authorized: price, Captured: price, Refunded: price}
+			if n%2 == 0 { // the payment is outstanding
+				o.PaymentTotals.Captured, o.PaymentTotals.Refunded = commerce.Money{Currency: "USD"}, commerce.Money{Currency: "USD"}
+			}
+			for p := range n % 4 {
+				o.Payments = append(o.Payments, commerce.Payment{ID: commerce.PaymentID(hardOrder(n*1000 + p)), OrderID: o.ID, Kind: commerce.PaymentAuthorization, Amount: price, At: at,
+					ProviderReference: padded("p", commerce.MaxIDLength) + ":" + padded(fmt.Sprint("r", n, "-", p, "-"), commerce.MaxPaymentReference), Actor: padded("a", 100)})
+			}
 			events := 1
 			if n == 3 {
 				events = hardEvents // more than one read can return

@@ -28,6 +28,7 @@ type fieldResolvers struct {
 	orderEventResolvers      OrderEventResolver
 	orderItemResolvers       OrderItemResolver
 	orderUpdateResolvers     OrderUpdateResolver
+	paymentResolvers         PaymentResolver
 	productResolvers         ProductResolver
 	queryResolvers           QueryResolver
 	subscriptionResolvers    SubscriptionResolver
@@ -50,6 +51,7 @@ func newFieldResolvers(root ResolverRoot, generated *executionContext) *fieldRes
 		orderEventResolvers:      root.OrderEvent(),
 		orderItemResolvers:       root.OrderItem(),
 		orderUpdateResolvers:     root.OrderUpdate(),
+		paymentResolvers:         root.Payment(),
 		productResolvers:         root.Product(),
 		queryResolvers:           root.Query(),
 		subscriptionResolvers:    root.Subscription(),
@@ -163,6 +165,12 @@ func objectTypeOf(name string) operation.ObjectType {
 		return operation.ObjectType{Satisfies: orderUpdateImplementors, Field: numberOrderUpdate}
 	case "PageInfo":
 		return operation.ObjectType{Satisfies: pageInfoImplementors, Field: numberPageInfo}
+	case "Payment":
+		return operation.ObjectType{Satisfies: paymentImplementors, Field: numberPayment}
+	case "PaymentConnection":
+		return operation.ObjectType{Satisfies: paymentConnectionImplementors, Field: numberPaymentConnection}
+	case "PaymentEdge":
+		return operation.ObjectType{Satisfies: paymentEdgeImplementors, Field: numberPaymentEdge}
 	case "PlaceOrderPayload":
 		return operation.ObjectType{Satisfies: placeOrderPayloadImplementors, Field: numberPlaceOrderPayload}
 	case "PriceChanged":
@@ -179,6 +187,8 @@ func objectTypeOf(name string) operation.ObjectType {
 		return operation.ObjectType{Satisfies: quoteImplementors, Field: numberQuote}
 	case "QuotedLine":
 		return operation.ObjectType{Satisfies: quotedLineImplementors, Field: numberQuotedLine}
+	case "RecordPaymentPayload":
+		return operation.ObjectType{Satisfies: recordPaymentPayloadImplementors, Field: numberRecordPaymentPayload}
 	case "ReleaseOrderPayload":
 		return operation.ObjectType{Satisfies: releaseOrderPayloadImplementors, Field: numberReleaseOrderPayload}
 	case "RemoveOrderItemPayload":
@@ -2610,26 +2620,28 @@ func numberMutation(name string) (int, operation.ArgumentsReader) {
 		return 15, readMutationHoldOrderArguments
 	case "releaseOrder":
 		return 16, readMutationReleaseOrderArguments
+	case "recordPayment":
+		return 17, readMutationRecordPaymentArguments
 	case "createProduct":
-		return 17, readMutationCreateProductArguments
+		return 18, readMutationCreateProductArguments
 	case "updateProduct":
-		return 18, readMutationUpdateProductArguments
+		return 19, readMutationUpdateProductArguments
 	case "createWarehouse":
-		return 19, readMutationCreateWarehouseArguments
+		return 20, readMutationCreateWarehouseArguments
 	case "updateWarehouse":
-		return 20, readMutationUpdateWarehouseArguments
+		return 21, readMutationUpdateWarehouseArguments
 	case "setInventoryLevel":
-		return 21, readMutationSetInventoryLevelArguments
+		return 22, readMutationSetInventoryLevelArguments
 	case "adjustInventory":
-		return 22, readMutationAdjustInventoryArguments
+		return 23, readMutationAdjustInventoryArguments
 	case "transferInventory":
-		return 23, readMutationTransferInventoryArguments
+		return 24, readMutationTransferInventoryArguments
 	case "hireEmployee":
-		return 24, readMutationHireEmployeeArguments
+		return 25, readMutationHireEmployeeArguments
 	case "updateEmployee":
-		return 25, readMutationUpdateEmployeeArguments
+		return 26, readMutationUpdateEmployeeArguments
 	case "setCustomFields":
-		return 26, readMutationSetCustomFieldsArguments
+		return 27, readMutationSetCustomFieldsArguments
 	default:
 		return 0, nil
 	}
@@ -2834,7 +2846,19 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectReleaseOrderPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 17: // createProduct
+	case 17: // recordPayment
+		v, ok := x.resolveMutationRecordPayment(f)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectRecordPaymentPayload(f.Set, v)
+		x.leave()
+		return written || x.writeNull()
+	case 18: // createProduct
 		v, ok := x.resolveMutationCreateProduct(f)
 		if !ok {
 			return x.writeNull()
@@ -2846,7 +2870,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectCreateProductPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 18: // updateProduct
+	case 19: // updateProduct
 		v, ok := x.resolveMutationUpdateProduct(f)
 		if !ok {
 			return x.writeNull()
@@ -2858,7 +2882,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectUpdateProductPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 19: // createWarehouse
+	case 20: // createWarehouse
 		v, ok := x.resolveMutationCreateWarehouse(f)
 		if !ok {
 			return x.writeNull()
@@ -2870,7 +2894,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectCreateWarehousePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 20: // updateWarehouse
+	case 21: // updateWarehouse
 		v, ok := x.resolveMutationUpdateWarehouse(f)
 		if !ok {
 			return x.writeNull()
@@ -2882,7 +2906,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectUpdateWarehousePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 21: // setInventoryLevel
+	case 22: // setInventoryLevel
 		v, ok := x.resolveMutationSetInventoryLevel(f)
 		if !ok {
 			return x.writeNull()
@@ -2894,7 +2918,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectSetInventoryLevelPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 22: // adjustInventory
+	case 23: // adjustInventory
 		v, ok := x.resolveMutationAdjustInventory(f)
 		if !ok {
 			return x.writeNull()
@@ -2906,7 +2930,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectAdjustInventoryPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 23: // transferInventory
+	case 24: // transferInventory
 		v, ok := x.resolveMutationTransferInventory(f)
 		if !ok {
 			return x.writeNull()
@@ -2918,7 +2942,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectTransferInventoryPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 24: // hireEmployee
+	case 25: // hireEmployee
 		v, ok := x.resolveMutationHireEmployee(f)
 		if !ok {
 			return x.writeNull()
@@ -2930,7 +2954,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectHireEmployeePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 25: // updateEmployee
+	case 26: // updateEmployee
 		v, ok := x.resolveMutationUpdateEmployee(f)
 		if !ok {
 			return x.writeNull()
@@ -2942,7 +2966,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectUpdateEmployeePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 26: // setCustomFields
+	case 27: // setCustomFields
 		v, ok := x.resolveMutationSetCustomFields(f)
 		if !ok {
 			return x.writeNull()
@@ -3311,6 +3335,28 @@ func (x *execution) resolveMutationReleaseOrder(f *operation.Field) (v *Payload[
 	return v, x.recordError(f, err)
 }
 
+type mutationRecordPaymentArguments struct {
+	input input.RecordPaymentInput
+}
+
+func readMutationRecordPaymentArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_recordPayment_args(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return &mutationRecordPaymentArguments{
+		input: read["input"].(input.RecordPaymentInput),
+	}, nil
+}
+
+func (x *execution) resolveMutationRecordPayment(f *operation.Field) (v *Payload[commerce.Payment], ok bool) {
+	defer x.recoverPanic(f, &ok)
+	a := f.ArgumentsIn(x.operation.arguments).(*mutationRecordPaymentArguments)
+	x.currentField = f
+	v, err := x.mutationResolvers.RecordPayment(x.resolverCtx, a.input)
+	return v, x.recordError(f, err)
+}
+
 type mutationCreateProductArguments struct {
 	input input.CreateProductInput
 }
@@ -3616,28 +3662,40 @@ func numberOrder(name string) (int, operation.ArgumentsReader) {
 		return 9, readOrderItemArguments
 	case "timeline":
 		return 10, readOrderTimelineArguments
-	case "placedAt":
-		return 11, nil
-	case "updatedAt":
+	case "payments":
+		return 11, readOrderPaymentsArguments
+	case "paymentState":
 		return 12, nil
-	case "availableTransitions":
+	case "authorized":
 		return 13, nil
-	case "hold":
+	case "captured":
 		return 14, nil
-	case "shippingAddress":
+	case "refunded":
 		return 15, nil
-	case "billingAddress":
+	case "outstanding":
 		return 16, nil
-	case "contact":
+	case "placedAt":
 		return 17, nil
-	case "trackingNumber":
+	case "updatedAt":
 		return 18, nil
-	case "carrier":
+	case "availableTransitions":
 		return 19, nil
-	case "accountRep":
+	case "hold":
 		return 20, nil
-	case "version":
+	case "shippingAddress":
 		return 21, nil
+	case "billingAddress":
+		return 22, nil
+	case "contact":
+		return 23, nil
+	case "trackingNumber":
+		return 24, nil
+	case "carrier":
+		return 25, nil
+	case "accountRep":
+		return 26, nil
+	case "version":
+		return 27, nil
 	default:
 		return 0, nil
 	}
@@ -3741,19 +3799,74 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectOrderEventConnection(f.Set, v)
 		x.leave()
 		return written
-	case 11: // placedAt
+	case 11: // payments
+		v, ok := x.resolveOrderPayments(f, obj)
+		if !ok {
+			return false
+		}
+		if v == nil {
+			return x.recordMissing(f, nullElement)
+		}
+		x.enter(f)
+		written := x.objectPaymentConnection(f.Set, v)
+		x.leave()
+		return written
+	case 12: // paymentState
+		v, ok := x.resolveOrderPaymentState(f, obj)
+		if !ok {
+			return false
+		}
+		x.out = appendPaymentState(x.out, v)
+		return true
+	case 13: // authorized
+		v, ok := x.resolveOrderAuthorized(f, obj)
+		if !ok {
+			return false
+		}
+		x.enter(f)
+		written := x.objectMoney(f.Set, &v)
+		x.leave()
+		return written
+	case 14: // captured
+		v, ok := x.resolveOrderCaptured(f, obj)
+		if !ok {
+			return false
+		}
+		x.enter(f)
+		written := x.objectMoney(f.Set, &v)
+		x.leave()
+		return written
+	case 15: // refunded
+		v, ok := x.resolveOrderRefunded(f, obj)
+		if !ok {
+			return false
+		}
+		x.enter(f)
+		written := x.objectMoney(f.Set, &v)
+		x.leave()
+		return written
+	case 16: // outstanding
+		v, ok := x.resolveOrderOutstanding(f, obj)
+		if !ok {
+			return false
+		}
+		x.enter(f)
+		written := x.objectMoney(f.Set, &v)
+		x.leave()
+		return written
+	case 17: // placedAt
 		x.out = scalar.AppendDateTime(x.out, obj.PlacedAt)
 		return true
-	case 12: // updatedAt
+	case 18: // updatedAt
 		x.out = scalar.AppendDateTime(x.out, obj.UpdatedAt)
 		return true
-	case 13: // availableTransitions
+	case 19: // availableTransitions
 		v, ok := x.resolveOrderAvailableTransitions(f, obj)
 		if !ok {
 			return false
 		}
 		return x.listOrderStatus(f, v)
-	case 14: // hold
+	case 20: // hold
 		if obj.Hold == nil {
 			return x.writeNull()
 		}
@@ -3761,7 +3874,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectOrderHold(f.Set, obj.Hold)
 		x.leave()
 		return written || x.writeNull()
-	case 15: // shippingAddress
+	case 21: // shippingAddress
 		if obj.ShippingAddress == nil {
 			return x.writeNull()
 		}
@@ -3769,7 +3882,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectAddress(f.Set, obj.ShippingAddress)
 		x.leave()
 		return written || x.writeNull()
-	case 16: // billingAddress
+	case 22: // billingAddress
 		if obj.BillingAddress == nil {
 			return x.writeNull()
 		}
@@ -3777,7 +3890,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectAddress(f.Set, obj.BillingAddress)
 		x.leave()
 		return written || x.writeNull()
-	case 17: // contact
+	case 23: // contact
 		if obj.Contact == nil {
 			return x.writeNull()
 		}
@@ -3785,7 +3898,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectOrderContact(f.Set, obj.Contact)
 		x.leave()
 		return written || x.writeNull()
-	case 18: // trackingNumber
+	case 24: // trackingNumber
 		v, ok := x.resolveOrderTrackingNumber(f, obj)
 		if !ok {
 			return x.writeNull()
@@ -3795,7 +3908,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		}
 		x.out = scalar.AppendString(x.out, *v)
 		return true
-	case 19: // carrier
+	case 25: // carrier
 		v, ok := x.resolveOrderCarrier(f, obj)
 		if !ok {
 			return x.writeNull()
@@ -3805,7 +3918,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		}
 		x.out = scalar.AppendString(x.out, *v)
 		return true
-	case 20: // accountRep
+	case 26: // accountRep
 		v, ok := x.resolveOrderAccountRep(f, obj)
 		if !ok {
 			return x.writeNull()
@@ -3817,7 +3930,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectEmployee(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 21: // version
+	case 27: // version
 		x.out = scalar.AppendInt(x.out, obj.Version)
 		return true
 	case 0:
@@ -3925,6 +4038,60 @@ func (x *execution) resolveOrderTimeline(f *operation.Field, obj *commerce.Order
 	x.pages++
 	v, err := x.orderResolvers.Timeline(x.resolverCtx, obj, a.first, a.after, a.last, a.before)
 	return v, x.recordError(f, err)
+}
+
+type orderPaymentsArguments struct {
+	first  *int32
+	after  *string
+	last   *int32
+	before *string
+}
+
+func readOrderPaymentsArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Order_payments_args(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return &orderPaymentsArguments{
+		first:  read["first"].(*int32),
+		after:  read["after"].(*string),
+		last:   read["last"].(*int32),
+		before: read["before"].(*string),
+	}, nil
+}
+
+func (x *execution) resolveOrderPayments(f *operation.Field, obj *commerce.Order) (v *paging.Connection[*commerce.Payment], ok bool) {
+	defer x.recoverPanic(f, &ok)
+	a := f.ArgumentsIn(x.operation.arguments).(*orderPaymentsArguments)
+	x.currentField = f
+	x.pages++
+	v, err := x.orderResolvers.Payments(x.resolverCtx, obj, a.first, a.after, a.last, a.before)
+	return v, x.recordError(f, err)
+}
+
+func (x *execution) resolveOrderPaymentState(f *operation.Field, obj *commerce.Order) (v commerce.PaymentState, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	return obj.PaymentState(), true
+}
+
+func (x *execution) resolveOrderAuthorized(f *operation.Field, obj *commerce.Order) (v commerce.Money, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	return obj.Authorized(), true
+}
+
+func (x *execution) resolveOrderCaptured(f *operation.Field, obj *commerce.Order) (v commerce.Money, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	return obj.Captured(), true
+}
+
+func (x *execution) resolveOrderRefunded(f *operation.Field, obj *commerce.Order) (v commerce.Money, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	return obj.Refunded(), true
+}
+
+func (x *execution) resolveOrderOutstanding(f *operation.Field, obj *commerce.Order) (v commerce.Money, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	return obj.Outstanding(), true
 }
 
 func (x *execution) resolveOrderAvailableTransitions(f *operation.Field, obj *commerce.Order) (v []commerce.Status, ok bool) {
@@ -5104,6 +5271,265 @@ func (x *execution) resolvePageInfoEndCursor(f *operation.Field, obj *paging.Pag
 	return obj.EndCursor(), true
 }
 
+func numberPayment(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "id":
+		return 1, nil
+	case "kind":
+		return 2, nil
+	case "amount":
+		return 3, nil
+	case "provider":
+		return 4, nil
+	case "reference":
+		return 5, nil
+	case "at":
+		return 6, nil
+	case "actor":
+		return 7, nil
+	case "order":
+		return 8, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectPayment writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectPayment(set *operation.SelectionSet, obj *commerce.Payment) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldPayment(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldPayment writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldPayment(f *operation.Field, obj *commerce.Payment) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"Payment"`...)
+		return true
+	case 1: // id
+		x.out = scalar.AppendString(x.out, string(obj.ID))
+		return true
+	case 2: // kind
+		x.out = appendPaymentKind(x.out, obj.Kind)
+		return true
+	case 3: // amount
+		x.enter(f)
+		written := x.objectMoney(f.Set, &obj.Amount)
+		x.leave()
+		return written
+	case 4: // provider
+		v, ok := x.resolvePaymentProvider(f, obj)
+		if !ok {
+			return false
+		}
+		x.out = scalar.AppendString(x.out, v)
+		return true
+	case 5: // reference
+		v, ok := x.resolvePaymentReference(f, obj)
+		if !ok {
+			return false
+		}
+		x.out = scalar.AppendString(x.out, v)
+		return true
+	case 6: // at
+		x.out = scalar.AppendDateTime(x.out, obj.At)
+		return true
+	case 7: // actor
+		x.out = scalar.AppendString(x.out, obj.Actor)
+		return true
+	case 8: // order
+		v, ok := x.resolvePaymentOrder(f, obj)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectOrder(f.Set, v)
+		x.leave()
+		return written || x.writeNull()
+	default:
+		panic("Payment has no field number " + strconv.Itoa(f.Number))
+	}
+}
+
+func (x *execution) resolvePaymentProvider(f *operation.Field, obj *commerce.Payment) (v string, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	return obj.Provider(), true
+}
+
+func (x *execution) resolvePaymentReference(f *operation.Field, obj *commerce.Payment) (v string, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	return obj.Reference(), true
+}
+
+func (x *execution) resolvePaymentOrder(f *operation.Field, obj *commerce.Payment) (v *commerce.Order, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
+	v, err := x.paymentResolvers.Order(x.resolverCtx, obj)
+	return v, x.recordError(f, err)
+}
+
+func numberPaymentConnection(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "nodes":
+		return 1, nil
+	case "edges":
+		return 2, nil
+	case "pageInfo":
+		return 3, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectPaymentConnection writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectPaymentConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.Payment]) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldPaymentConnection(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldPaymentConnection writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldPaymentConnection(f *operation.Field, obj *paging.Connection[*commerce.Payment]) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"PaymentConnection"`...)
+		return true
+	case 1: // nodes
+		v, ok := x.resolvePaymentConnectionNodes(f, obj)
+		if !ok {
+			return false
+		}
+		return x.listPayment(f, v)
+	case 2: // edges
+		v, ok := x.resolvePaymentConnectionEdges(f, obj)
+		if !ok {
+			return false
+		}
+		return x.listPaymentEdge(f, v)
+	case 3: // pageInfo
+		v, ok := x.resolvePaymentConnectionPageInfo(f, obj)
+		if !ok {
+			return false
+		}
+		if v == nil {
+			return x.recordMissing(f, nullElement)
+		}
+		x.enter(f)
+		written := x.objectPageInfo(f.Set, v)
+		x.leave()
+		return written
+	default:
+		panic("PaymentConnection has no field number " + strconv.Itoa(f.Number))
+	}
+}
+
+func (x *execution) resolvePaymentConnectionNodes(f *operation.Field, obj *paging.Connection[*commerce.Payment]) (v []*commerce.Payment, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	return obj.Nodes(), true
+}
+
+func (x *execution) resolvePaymentConnectionEdges(f *operation.Field, obj *paging.Connection[*commerce.Payment]) (v []*paging.Edge[*commerce.Payment], ok bool) {
+	defer x.recoverPanic(f, &ok)
+	return obj.Edges(), true
+}
+
+func (x *execution) resolvePaymentConnectionPageInfo(f *operation.Field, obj *paging.Connection[*commerce.Payment]) (v *paging.PageInfo, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	return obj.PageInfo(), true
+}
+
+func numberPaymentEdge(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "cursor":
+		return 1, nil
+	case "node":
+		return 2, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectPaymentEdge writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectPaymentEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.Payment]) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldPaymentEdge(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldPaymentEdge writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldPaymentEdge(f *operation.Field, obj *paging.Edge[*commerce.Payment]) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"PaymentEdge"`...)
+		return true
+	case 1: // cursor
+		v, ok := x.resolvePaymentEdgeCursor(f, obj)
+		if !ok {
+			return false
+		}
+		x.out = scalar.AppendString(x.out, v)
+		return true
+	case 2: // node
+		v, ok := x.resolvePaymentEdgeNode(f, obj)
+		if !ok {
+			return false
+		}
+		if v == nil {
+			return x.recordMissing(f, nullElement)
+		}
+		x.enter(f)
+		written := x.objectPayment(f.Set, v)
+		x.leave()
+		return written
+	default:
+		panic("PaymentEdge has no field number " + strconv.Itoa(f.Number))
+	}
+}
+
+func (x *execution) resolvePaymentEdgeCursor(f *operation.Field, obj *paging.Edge[*commerce.Payment]) (v string, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	return obj.Cursor(), true
+}
+
+func (x *execution) resolvePaymentEdgeNode(f *operation.Field, obj *paging.Edge[*commerce.Payment]) (v *commerce.Payment, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	return obj.Node(), true
+}
+
 func numberPlaceOrderPayload(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
@@ -5605,34 +6031,36 @@ func numberQuery(name string) (int, operation.ArgumentsReader) {
 		return 10, readQuerySalesArguments
 	case "ordersByStatus":
 		return 11, readQueryOrdersByStatusArguments
+	case "ordersByPaymentState":
+		return 12, readQueryOrdersByPaymentStateArguments
 	case "product":
-		return 12, readQueryProductArguments
+		return 13, readQueryProductArguments
 	case "productsBySku":
-		return 13, readQueryProductsBySkuArguments
+		return 14, readQueryProductsBySkuArguments
 	case "quote":
-		return 14, readQueryQuoteArguments
+		return 15, readQueryQuoteArguments
 	case "products":
-		return 15, readQueryProductsArguments
+		return 16, readQueryProductsArguments
 	case "categories":
-		return 16, readQueryCategoriesArguments
+		return 17, readQueryCategoriesArguments
 	case "inventoryLevel":
-		return 17, readQueryInventoryLevelArguments
+		return 18, readQueryInventoryLevelArguments
 	case "employee":
-		return 18, readQueryEmployeeArguments
+		return 19, readQueryEmployeeArguments
 	case "employees":
-		return 19, readQueryEmployeesArguments
+		return 20, readQueryEmployeesArguments
 	case "employeesByName":
-		return 20, readQueryEmployeesByNameArguments
+		return 21, readQueryEmployeesByNameArguments
 	case "employeesByJobTitle":
-		return 21, readQueryEmployeesByJobTitleArguments
+		return 22, readQueryEmployeesByJobTitleArguments
 	case "warehouse":
-		return 22, readQueryWarehouseArguments
+		return 23, readQueryWarehouseArguments
 	case "warehouses":
-		return 23, readQueryWarehousesArguments
+		return 24, readQueryWarehousesArguments
 	case "_entities":
-		return 24, readQueryEntitiesArguments
+		return 25, readQueryEntitiesArguments
 	case "_service":
-		return 25, nil
+		return 26, nil
 	default:
 		return 0, nil
 	}
@@ -5769,7 +6197,19 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectOrderConnection(f.Set, v)
 		x.leave()
 		return written
-	case 12: // product
+	case 12: // ordersByPaymentState
+		v, ok := x.resolveQueryOrdersByPaymentState(f)
+		if !ok {
+			return false
+		}
+		if v == nil {
+			return x.recordMissing(f, nullElement)
+		}
+		x.enter(f)
+		written := x.objectOrderConnection(f.Set, v)
+		x.leave()
+		return written
+	case 13: // product
 		v, ok := x.resolveQueryProduct(f)
 		if !ok {
 			return x.writeNull()
@@ -5781,13 +6221,13 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectProduct(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 13: // productsBySku
+	case 14: // productsBySku
 		v, ok := x.resolveQueryProductsBySku(f)
 		if !ok {
 			return false
 		}
 		return x.listProductOrNull(f, v)
-	case 14: // quote
+	case 15: // quote
 		v, ok := x.resolveQueryQuote(f)
 		if !ok {
 			return x.writeNull()
@@ -5799,7 +6239,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectQuote(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 15: // products
+	case 16: // products
 		v, ok := x.resolveQueryProducts(f)
 		if !ok {
 			return false
@@ -5811,7 +6251,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectProductConnection(f.Set, v)
 		x.leave()
 		return written
-	case 16: // categories
+	case 17: // categories
 		v, ok := x.resolveQueryCategories(f)
 		if !ok {
 			return false
@@ -5823,7 +6263,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectCategoryConnection(f.Set, v)
 		x.leave()
 		return written
-	case 17: // inventoryLevel
+	case 18: // inventoryLevel
 		v, ok := x.resolveQueryInventoryLevel(f)
 		if !ok {
 			return x.writeNull()
@@ -5835,7 +6275,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectInventoryLevel(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 18: // employee
+	case 19: // employee
 		v, ok := x.resolveQueryEmployee(f)
 		if !ok {
 			return x.writeNull()
@@ -5847,7 +6287,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployee(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 19: // employees
+	case 20: // employees
 		v, ok := x.resolveQueryEmployees(f)
 		if !ok {
 			return false
@@ -5859,7 +6299,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
-	case 20: // employeesByName
+	case 21: // employeesByName
 		v, ok := x.resolveQueryEmployeesByName(f)
 		if !ok {
 			return false
@@ -5871,7 +6311,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
-	case 21: // employeesByJobTitle
+	case 22: // employeesByJobTitle
 		v, ok := x.resolveQueryEmployeesByJobTitle(f)
 		if !ok {
 			return false
@@ -5883,7 +6323,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
-	case 22: // warehouse
+	case 23: // warehouse
 		v, ok := x.resolveQueryWarehouse(f)
 		if !ok {
 			return x.writeNull()
@@ -5895,7 +6335,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectWarehouse(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 23: // warehouses
+	case 24: // warehouses
 		v, ok := x.resolveQueryWarehouses(f)
 		if !ok {
 			return false
@@ -5907,13 +6347,13 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectWarehouseConnection(f.Set, v)
 		x.leave()
 		return written
-	case 24: // _entities
+	case 25: // _entities
 		v, ok := x.resolveQueryEntities(f)
 		if !ok {
 			return false
 		}
 		return x.list_EntityOrNull(f, v)
-	case 25: // _service
+	case 26: // _service
 		v, ok := x.resolveQueryService(f)
 		if !ok {
 			return false
@@ -6173,6 +6613,37 @@ func (x *execution) resolveQueryOrdersByStatus(f *operation.Field) (v *paging.Co
 	x.currentField = f
 	x.pages++
 	v, err := x.queryResolvers.OrdersByStatus(x.resolverCtx, a.status, a.placed, a.first, a.after, a.last, a.before)
+	return v, x.recordError(f, err)
+}
+
+type queryOrdersByPaymentStateArguments struct {
+	paymentState commerce.PaymentDue
+	first        *int32
+	after        *string
+	last         *int32
+	before       *string
+}
+
+func readQueryOrdersByPaymentStateArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_ordersByPaymentState_args(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return &queryOrdersByPaymentStateArguments{
+		paymentState: read["paymentState"].(commerce.PaymentDue),
+		first:        read["first"].(*int32),
+		after:        read["after"].(*string),
+		last:         read["last"].(*int32),
+		before:       read["before"].(*string),
+	}, nil
+}
+
+func (x *execution) resolveQueryOrdersByPaymentState(f *operation.Field) (v *paging.Connection[*commerce.Order], ok bool) {
+	defer x.recoverPanic(f, &ok)
+	a := f.ArgumentsIn(x.operation.arguments).(*queryOrdersByPaymentStateArguments)
+	x.currentField = f
+	x.pages++
+	v, err := x.queryResolvers.OrdersByPaymentState(x.resolverCtx, a.paymentState, a.first, a.after, a.last, a.before)
 	return v, x.recordError(f, err)
 }
 
@@ -6675,6 +7146,55 @@ func (x *execution) resolveQuotedLineSubtotal(f *operation.Field, obj *commerce.
 func (x *execution) resolveQuotedLineInStock(f *operation.Field, obj *commerce.QuotedLine) (v bool, ok bool) {
 	defer x.recoverPanic(f, &ok)
 	return obj.InStock(), true
+}
+
+func numberRecordPaymentPayload(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "payment":
+		return 1, nil
+	case "userErrors":
+		return 2, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectRecordPaymentPayload writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectRecordPaymentPayload(set *operation.SelectionSet, obj *Payload[commerce.Payment]) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldRecordPaymentPayload(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldRecordPaymentPayload writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldRecordPaymentPayload(f *operation.Field, obj *Payload[commerce.Payment]) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"RecordPaymentPayload"`...)
+		return true
+	case 1: // payment
+		if obj.Value == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectPayment(f.Set, obj.Value)
+		x.leave()
+		return written || x.writeNull()
+	case 2: // userErrors
+		return x.listUserError(f, obj.UserErrors)
+	default:
+		panic("RecordPaymentPayload has no field number " + strconv.Itoa(f.Number))
+	}
 }
 
 func numberReleaseOrderPayload(name string) (int, operation.ArgumentsReader) {
@@ -8526,6 +9046,32 @@ func (x *execution) listOrderStatusCount(f *operation.Field, list []*commerce.St
 	return x.closeList(from, valid)
 }
 
+func (x *execution) listPayment(f *operation.Field, list []*commerce.Payment) bool {
+	from, valid := x.openList(f), true
+	for i, v := range list {
+		x.element(i)
+		if v == nil {
+			valid = x.recordMissingElement()
+		} else if !x.objectPayment(f.Set, v) {
+			valid = false
+		}
+	}
+	return x.closeList(from, valid)
+}
+
+func (x *execution) listPaymentEdge(f *operation.Field, list []*paging.Edge[*commerce.Payment]) bool {
+	from, valid := x.openList(f), true
+	for i, v := range list {
+		x.element(i)
+		if v == nil {
+			valid = x.recordMissingElement()
+		} else if !x.objectPaymentEdge(f.Set, v) {
+			valid = false
+		}
+	}
+	return x.closeList(from, valid)
+}
+
 func (x *execution) listPermission(f *operation.Field, list []access.Permission) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
@@ -8742,6 +9288,8 @@ func appendOrderEventType(b []byte, v commerce.EventType) []byte {
 		return append(b, `"HELD"`...)
 	case commerce.EventReleased:
 		return append(b, `"RELEASED"`...)
+	case commerce.EventPaymentRecorded:
+		return append(b, `"PAYMENT_RECORDED"`...)
 	case commerce.EventImported:
 		return append(b, `"IMPORTED"`...)
 	default:
@@ -8761,6 +9309,42 @@ func appendOrderStatus(b []byte, v commerce.Status) []byte {
 		return append(b, `"DELIVERED"`...)
 	case commerce.Cancelled:
 		return append(b, `"CANCELLED"`...)
+	default:
+		return append(b, `""`...)
+	}
+}
+
+func appendPaymentKind(b []byte, v commerce.PaymentKind) []byte {
+	switch v {
+	case commerce.PaymentAuthorization:
+		return append(b, `"AUTHORIZATION"`...)
+	case commerce.PaymentCapture:
+		return append(b, `"CAPTURE"`...)
+	case commerce.PaymentVoid:
+		return append(b, `"VOID"`...)
+	case commerce.PaymentRefund:
+		return append(b, `"REFUND"`...)
+	case commerce.PaymentChargeback:
+		return append(b, `"CHARGEBACK"`...)
+	default:
+		return append(b, `""`...)
+	}
+}
+
+func appendPaymentState(b []byte, v commerce.PaymentState) []byte {
+	switch v {
+	case commerce.StateUnpaid:
+		return append(b, `"UNPAID"`...)
+	case commerce.StateAuthorized:
+		return append(b, `"AUTHORIZED"`...)
+	case commerce.StatePartlyPaid:
+		return append(b, `"PARTLY_PAID"`...)
+	case commerce.StatePaid:
+		return append(b, `"PAID"`...)
+	case commerce.StatePartlyRefunded:
+		return append(b, `"PARTLY_REFUNDED"`...)
+	case commerce.StateRefunded:
+		return append(b, `"REFUNDED"`...)
 	default:
 		return append(b, `""`...)
 	}
@@ -8798,6 +9382,8 @@ func appendPermission(b []byte, v access.Permission) []byte {
 		return append(b, `"ADJUST_ORDER"`...)
 	case access.PermissionFulfilOrder:
 		return append(b, `"FULFIL_ORDER"`...)
+	case access.PermissionRecordPayment:
+		return append(b, `"RECORD_PAYMENT"`...)
 	case access.PermissionCreateCustomer:
 		return append(b, `"CREATE_CUSTOMER"`...)
 	case access.PermissionChangeCustomer:

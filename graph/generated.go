@@ -34,6 +34,7 @@ type ResolverRoot interface {
 	OrderEvent() OrderEventResolver
 	OrderItem() OrderItemResolver
 	OrderUpdate() OrderUpdateResolver
+	Payment() PaymentResolver
 	Product() ProductResolver
 	Query() QueryResolver
 	Subscription() SubscriptionResolver
@@ -267,6 +268,7 @@ type ComplexityRoot struct {
 		HireEmployee          func(childComplexity int, input input.HireEmployeeInput) int
 		HoldOrder             func(childComplexity int, input input.HoldOrderInput) int
 		PlaceOrder            func(childComplexity int, input input.PlaceOrderInput) int
+		RecordPayment         func(childComplexity int, input input.RecordPaymentInput) int
 		ReleaseOrder          func(childComplexity int, input input.ReleaseOrderInput) int
 		RemoveOrderItem       func(childComplexity int, input input.RemoveOrderItemInput) int
 		SetAdjustments        func(childComplexity int, input input.SetAdjustmentsInput) int
@@ -292,8 +294,10 @@ type ComplexityRoot struct {
 	Order struct {
 		AccountRep           func(childComplexity int) int
 		Adjustments          func(childComplexity int) int
+		Authorized           func(childComplexity int) int
 		AvailableTransitions func(childComplexity int) int
 		BillingAddress       func(childComplexity int) int
+		Captured             func(childComplexity int) int
 		Carrier              func(childComplexity int) int
 		Contact              func(childComplexity int) int
 		Customer             func(childComplexity int) int
@@ -302,7 +306,11 @@ type ComplexityRoot struct {
 		Item                 func(childComplexity int, productID string) int
 		ItemCount            func(childComplexity int) int
 		Items                func(childComplexity int, first *int32, after *string, last *int32, before *string) int
+		Outstanding          func(childComplexity int) int
+		PaymentState         func(childComplexity int) int
+		Payments             func(childComplexity int, first *int32, after *string, last *int32, before *string) int
 		PlacedAt             func(childComplexity int) int
+		Refunded             func(childComplexity int) int
 		ShippingAddress      func(childComplexity int) int
 		Status               func(childComplexity int) int
 		Subtotal             func(childComplexity int) int
@@ -407,6 +415,28 @@ type ComplexityRoot struct {
 		StartCursor     func(childComplexity int) int
 	}
 
+	Payment struct {
+		Actor     func(childComplexity int) int
+		Amount    func(childComplexity int) int
+		At        func(childComplexity int) int
+		ID        func(childComplexity int) int
+		Kind      func(childComplexity int) int
+		Order     func(childComplexity int) int
+		Provider  func(childComplexity int) int
+		Reference func(childComplexity int) int
+	}
+
+	PaymentConnection struct {
+		Edges    func(childComplexity int) int
+		Nodes    func(childComplexity int) int
+		PageInfo func(childComplexity int) int
+	}
+
+	PaymentEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+	}
+
 	PlaceOrderPayload struct {
 		UserErrors func(childComplexity int) int
 		Value      func(childComplexity int) int
@@ -446,31 +476,32 @@ type ComplexityRoot struct {
 	}
 
 	Query struct {
-		Categories          func(childComplexity int, first *int32, after *string, last *int32, before *string) int
-		Customer            func(childComplexity int, id string) int
-		CustomerByEmail     func(childComplexity int, email string) int
-		Customers           func(childComplexity int, namePrefix *string, emailPrefix *string, first *int32, after *string, last *int32, before *string) int
-		Employee            func(childComplexity int, id string) int
-		Employees           func(childComplexity int, hired *commerce.DateRange, first *int32, after *string, last *int32, before *string) int
-		EmployeesByJobTitle func(childComplexity int, jobTitle string, first *int32, after *string, last *int32, before *string) int
-		EmployeesByName     func(childComplexity int, name string, first *int32, after *string, last *int32, before *string) int
-		InventoryLevel      func(childComplexity int, sku string, warehouseID string) int
-		Order               func(childComplexity int, id string) int
-		OrderCounts         func(childComplexity int) int
-		OrderItem           func(childComplexity int, orderID string, productID string) int
-		Orders              func(childComplexity int, statuses []commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) int
-		OrdersByID          func(childComplexity int, ids []string) int
-		OrdersByStatus      func(childComplexity int, status commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) int
-		Product             func(childComplexity int, sku string) int
-		Products            func(childComplexity int, category *string, namePrefix *string, first *int32, after *string, last *int32, before *string) int
-		ProductsBySku       func(childComplexity int, skus []string) int
-		Quote               func(childComplexity int, input input.QuoteInput) int
-		Sales               func(childComplexity int, placed commerce.DateRange, currency commerce.Currency) int
-		Viewer              func(childComplexity int) int
-		Warehouse           func(childComplexity int, id string) int
-		Warehouses          func(childComplexity int, first *int32, after *string, last *int32, before *string) int
-		__resolve__service  func(childComplexity int) int
-		__resolve_entities  func(childComplexity int, representations []any) int
+		Categories           func(childComplexity int, first *int32, after *string, last *int32, before *string) int
+		Customer             func(childComplexity int, id string) int
+		CustomerByEmail      func(childComplexity int, email string) int
+		Customers            func(childComplexity int, namePrefix *string, emailPrefix *string, first *int32, after *string, last *int32, before *string) int
+		Employee             func(childComplexity int, id string) int
+		Employees            func(childComplexity int, hired *commerce.DateRange, first *int32, after *string, last *int32, before *string) int
+		EmployeesByJobTitle  func(childComplexity int, jobTitle string, first *int32, after *string, last *int32, before *string) int
+		EmployeesByName      func(childComplexity int, name string, first *int32, after *string, last *int32, before *string) int
+		InventoryLevel       func(childComplexity int, sku string, warehouseID string) int
+		Order                func(childComplexity int, id string) int
+		OrderCounts          func(childComplexity int) int
+		OrderItem            func(childComplexity int, orderID string, productID string) int
+		Orders               func(childComplexity int, statuses []commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) int
+		OrdersByID           func(childComplexity int, ids []string) int
+		OrdersByPaymentState func(childComplexity int, paymentState commerce.PaymentDue, first *int32, after *string, last *int32, before *string) int
+		OrdersByStatus       func(childComplexity int, status commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) int
+		Product              func(childComplexity int, sku string) int
+		Products             func(childComplexity int, category *string, namePrefix *string, first *int32, after *string, last *int32, before *string) int
+		ProductsBySku        func(childComplexity int, skus []string) int
+		Quote                func(childComplexity int, input input.QuoteInput) int
+		Sales                func(childComplexity int, placed commerce.DateRange, currency commerce.Currency) int
+		Viewer               func(childComplexity int) int
+		Warehouse            func(childComplexity int, id string) int
+		Warehouses           func(childComplexity int, first *int32, after *string, last *int32, before *string) int
+		__resolve__service   func(childComplexity int) int
+		__resolve_entities   func(childComplexity int, representations []any) int
 	}
 
 	Quote struct {
@@ -488,6 +519,11 @@ type ComplexityRoot struct {
 		SKU       func(childComplexity int) int
 		Subtotal  func(childComplexity int) int
 		UnitPrice func(childComplexity int) int
+	}
+
+	RecordPaymentPayload struct {
+		UserErrors func(childComplexity int) int
+		Value      func(childComplexity int) int
 	}
 
 	ReleaseOrderPayload struct {
@@ -668,6 +704,7 @@ type MutationResolver interface {
 	AddOrderNote(ctx context.Context, input input.AddOrderNoteInput) (*Payload[commerce.Order], error)
 	HoldOrder(ctx context.Context, input input.HoldOrderInput) (*Payload[commerce.Order], error)
 	ReleaseOrder(ctx context.Context, input input.ReleaseOrderInput) (*Payload[commerce.Order], error)
+	RecordPayment(ctx context.Context, input input.RecordPaymentInput) (*Payload[commerce.Payment], error)
 	CreateProduct(ctx context.Context, input input.CreateProductInput) (*Payload[commerce.Product], error)
 	UpdateProduct(ctx context.Context, input input.UpdateProductInput) (*Payload[commerce.Product], error)
 	CreateWarehouse(ctx context.Context, input input.CreateWarehouseInput) (*Payload[commerce.Warehouse], error)
@@ -687,6 +724,7 @@ type OrderResolver interface {
 	Items(ctx context.Context, obj *commerce.Order, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.LineItem], error)
 	Item(ctx context.Context, obj *commerce.Order, productID string) (*commerce.LineItem, error)
 	Timeline(ctx context.Context, obj *commerce.Order, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Event], error)
+	Payments(ctx context.Context, obj *commerce.Order, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Payment], error)
 
 	TrackingNumber(ctx context.Context, obj *commerce.Order) (*string, error)
 	Carrier(ctx context.Context, obj *commerce.Order) (*string, error)
@@ -723,6 +761,10 @@ type OrderUpdateResolver interface {
 	Order(ctx context.Context, obj *feed.OrderChange) (*commerce.Order, error)
 }
 
+type PaymentResolver interface {
+	Order(ctx context.Context, obj *commerce.Payment) (*commerce.Order, error)
+}
+
 type ProductResolver interface {
 	TotalInventory(ctx context.Context, obj *commerce.Product) (int32, error)
 	Available(ctx context.Context, obj *commerce.Product) (int32, error)
@@ -743,6 +785,7 @@ type QueryResolver interface {
 	OrderCounts(ctx context.Context) ([]*commerce.StatusCount, error)
 	Sales(ctx context.Context, placed commerce.DateRange, currency commerce.Currency) ([]*commerce.DailySales, error)
 	OrdersByStatus(ctx context.Context, status commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error)
+	OrdersByPaymentState(ctx context.Context, paymentState commerce.PaymentDue, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error)
 	Product(ctx context.Context, sku string) (*commerce.Product, error)
 	ProductsBySku(ctx context.Context, skus []string) ([]*commerce.Product, error)
 	Quote(ctx context.Context, input input.QuoteInput) (*commerce.Quote, error)
@@ -826,11 +869,14 @@ enum Permission {
   READ_CUSTOMER
   "List all customers, and find customers by name or email address."
   LIST_CUSTOMERS
-  "Read an order with its line items and timeline, and subscribe to the order's changes."
+  "Read an order with its line items, payments and timeline, and subscribe to the order's changes."
   READ_ORDER
   "List the orders of all customers, and subscribe to the status changes of all orders."
   LIST_ORDERS
-  "Read the name of the caller who caused an event in an order's timeline, and why an order is on hold."
+  """
+  Read the name of the caller who caused an event in an order's timeline or recorded a payment, and why an
+  order is on hold.
+  """
   READ_ACTOR
   """
   Read the notes in an order's timeline. Customers can read only notes that they wrote themselves,
@@ -856,6 +902,8 @@ enum Permission {
   ADJUST_ORDER
   "Confirm, ship and deliver orders, and put them on hold."
   FULFIL_ORDER
+  "Record payments of orders."
+  RECORD_PAYMENT
   "Create customers."
   CREATE_CUSTOMER
   "Change a customer's record, but not the customer's email address."
@@ -942,6 +990,24 @@ type OrderItemEdge {
   cursor: String!
   "The record."
   node: OrderItem!
+}
+
+"A page of payments."
+type PaymentConnection {
+  "The payments in this page."
+  nodes: [Payment!]!
+  "The payments in this page, each with its cursor."
+  edges: [PaymentEdge!]!
+  "The cursors of the first and last record in this page, and whether there are pages before and after it."
+  pageInfo: PageInfo!
+}
+
+"One record of a ` + "`" + `PaymentConnection` + "`" + `, with its cursor."
+type PaymentEdge {
+  "The position of the record in the list. To read the records after or before it, pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `. All filter arguments must stay the same."
+  cursor: String!
+  "The record."
+  node: Payment!
 }
 
 "A page of order events."
@@ -1683,6 +1749,26 @@ input ReleaseOrderInput {
   expectedVersion: Int
 }
 
+"A payment to record."
+input RecordPaymentInput {
+  "The order's ID."
+  orderId: ID!
+  "What happened to the money."
+  kind: PaymentKind!
+  "The amount in the currency of the order. It is positive and has up to 15 digits."
+  amount: MoneyInput!
+  """
+  The name of the payment provider, such as ` + "`" + `stripe` + "`" + `, or of another way to pay, such as ` + "`" + `cash` + "`" + `. It has 1
+  to 64 characters. The allowed characters are ` + "`" + `a-z` + "`" + `, ` + "`" + `0-9` + "`" + `, ` + "`" + `_` + "`" + `, ` + "`" + `-` + "`" + ` and ` + "`" + `.` + "`" + `.
+  """
+  provider: String!
+  """
+  The provider's ID of this payment, such as the ID of the event. Each payment of a provider has its own.
+  It has up to 256 bytes and must not contain ` + "`" + `#` + "`" + `.
+  """
+  reference: String!
+}
+
 "An amount of money."
 input MoneyInput {
   """
@@ -2088,6 +2174,23 @@ type Mutation {
     input: ReleaseOrderInput!
   ): ReleaseOrderPayload @access(permission: FULFIL_ORDER)
     @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict"])
+  """
+  Records a payment of an order, which can have any status. A recorded payment never changes: record a
+  refund or a void as a further payment. A provider's event can be recorded repeatedly: if the provider's
+  ` + "`" + `reference` + "`" + ` was already recorded with the same values, nothing changes, and the result is the recorded
+  payment. With other values, the user error is ` + "`" + `AlreadyExists` + "`" + `. An order's refunds and chargebacks
+  cannot exceed its captures, and its voids cannot exceed its authorizations.
+
+  If the table is older than payments, an operator must first run ` + "`" + `ordergraph table apply
+  orderPaymentDue` + "`" + `.
+
+  Cost: one DynamoDB transaction (write pattern WP26). Access: staff, admins, services.
+  """
+  recordPayment(
+    "The order and the payment."
+    input: RecordPaymentInput!
+  ): RecordPaymentPayload @access(permission: RECORD_PAYMENT)
+    @userErrors(types: ["InvalidInput", "NotFound", "AlreadyExists"])
   """
   Creates a product, which has no stock yet. To add stock, use ` + "`" + `setInventoryLevel` + "`" + ` or
   ` + "`" + `adjustInventory` + "`" + `.
@@ -2629,6 +2732,18 @@ type ReleaseOrderPayload {
 }
 
 """
+The result of ` + "`" + `recordPayment` + "`" + `. If the mutation was rejected, ` + "`" + `payment` + "`" + ` is null.
+
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `AlreadyExists` + "`" + `.
+"""
+type RecordPaymentPayload {
+  "The payment after the mutation. If the mutation was rejected, the field is null."
+  payment: Payment
+  "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
+  userErrors: [UserError!]!
+}
+
+"""
 The result of ` + "`" + `createProduct` + "`" + `. If the mutation was rejected, ` + "`" + `product` + "`" + ` is null.
 
 User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `AlreadyExists` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `.
@@ -2995,7 +3110,12 @@ type Query {
 
   Cost: one DynamoDB Query per shard (access pattern AP43). Access: staff, admins, services.
   """
-  sales(placed: DateRange!, currency: CurrencyCode!): [DailySales!] @access(permission: LIST_ORDERS)
+  sales(
+    "The days, in UTC."
+    placed: DateRange!
+    "The currency of the totals, such as ` + "`" + `USD` + "`" + `. Orders in other currencies are not included."
+    currency: CurrencyCode!
+  ): [DailySales!] @access(permission: LIST_ORDERS)
     @reads(pattern: "AP43", byHand: "The arguments select days and a currency.")
 
   """
@@ -3034,6 +3154,41 @@ type Query {
   ): OrderConnection! @access(permission: LIST_ORDERS)
     @reads(pattern: "AP3")
     @reads(pattern: "AP8", with: ["placed"])
+
+  """
+  The orders that wait for a payment in this way, newest first. The list contains only orders with at
+  least one recorded payment. It contains no cancelled orders. Orders without any payment are in the list
+  ` + "`" + `ordersByStatus` + "`" + `.
+
+  Cost: one DynamoDB Query per shard (access pattern AP45). Access: staff, admins, services.
+  """
+  ordersByPaymentState(
+    "The state of payment that the orders must have."
+    paymentState: PaymentDue!
+    """
+    The maximum number of records to return, from 1 to 100. The page contains the first records of
+    the list. If ` + "`" + `after` + "`" + ` is set, it contains the first records after that cursor. If neither ` + "`" + `first` + "`" + `
+    nor ` + "`" + `last` + "`" + ` is set, the page has up to 20 records.
+    """
+    first: Int
+    """
+    Returns only records after this cursor. To read the next page, pass the ` + "`" + `endCursor` + "`" + ` of the
+    current page.
+    """
+    after: String
+    """
+    The maximum number of records to return, from 1 to 100. The page contains the last records of
+    the list. If ` + "`" + `before` + "`" + ` is set, it contains the last records before that cursor. The arguments
+    ` + "`" + `first` + "`" + ` and ` + "`" + `last` + "`" + ` cannot be combined.
+    """
+    last: Int
+    """
+    Returns only records before this cursor. To read the previous page, pass the ` + "`" + `startCursor` + "`" + ` of
+    the current page, and omit ` + "`" + `first` + "`" + ` and ` + "`" + `after` + "`" + `.
+    """
+    before: String
+  ): OrderConnection! @access(permission: LIST_ORDERS)
+    @reads(pattern: "AP45")
 
   """
   The product with this SKU, or null if no product has this SKU.
@@ -3624,6 +3779,48 @@ type Order @key(fields: "id") @access(permission: READ_ORDER) {
     @reads(pattern: "AP25")
     @reads(pattern: "AP27")
   """
+  The payments of the order, oldest first. Payments are only added.
+
+  Cost: one DynamoDB Query (access pattern AP44).
+  """
+  payments(
+    """
+    The maximum number of records to return, from 1 to 100. The page contains the first records of
+    the list. If ` + "`" + `after` + "`" + ` is set, it contains the first records after that cursor. If neither ` + "`" + `first` + "`" + `
+    nor ` + "`" + `last` + "`" + ` is set, the page has up to 20 records.
+    """
+    first: Int
+    """
+    Returns only records after this cursor. To read the next page, pass the ` + "`" + `endCursor` + "`" + ` of the
+    current page.
+    """
+    after: String
+    """
+    The maximum number of records to return, from 1 to 100. The page contains the last records of
+    the list. If ` + "`" + `before` + "`" + ` is set, it contains the last records before that cursor. The arguments
+    ` + "`" + `first` + "`" + ` and ` + "`" + `last` + "`" + ` cannot be combined.
+    """
+    last: Int
+    """
+    Returns only records before this cursor. To read the previous page, pass the ` + "`" + `startCursor` + "`" + ` of
+    the current page, and omit ` + "`" + `first` + "`" + ` and ` + "`" + `after` + "`" + `.
+    """
+    before: String
+  ): PaymentConnection! @reads(pattern: "AP44")
+  "How much of the order is paid, according to its payments."
+  paymentState: PaymentState!
+  "The amount that was authorized and not voided. It includes amounts that were captured since."
+  authorized: Money!
+  "The amount that was captured. It includes amounts that were refunded since."
+  captured: Money!
+  "The amount of refunds and chargebacks."
+  refunded: Money!
+  """
+  The part of the total that was never captured. Refunds do not increase it. For a cancelled order, it is
+  0.
+  """
+  outstanding: Money!
+  """
   The time at which the order was placed, with a precision of milliseconds. The order's ID contains
   the same time.
   """
@@ -3765,6 +3962,78 @@ type OrderContact @access(permission: READ_ORDER) {
   name: String
 }
 
+"What happened to the money of an order."
+enum PaymentKind {
+  "An amount on the customer's account was reserved for the shop."
+  AUTHORIZATION
+  "An amount was transferred to the shop, with or without an authorization."
+  CAPTURE
+  "The authorization of an amount ended without a capture."
+  VOID
+  "An amount was transferred back to the customer."
+  REFUND
+  "The customer's bank took an amount back from the shop."
+  CHARGEBACK
+}
+
+"How much of an order is paid."
+enum PaymentState {
+  "Nothing was captured or authorized."
+  UNPAID
+  "An amount was authorized, but nothing was captured."
+  AUTHORIZED
+  "Less than the total was captured."
+  PARTLY_PAID
+  "The total was captured, or the total is 0."
+  PAID
+  "The total was captured, and a part of the captured amount was refunded."
+  PARTLY_REFUNDED
+  "The whole captured amount was refunded."
+  REFUNDED
+}
+
+"A state in which an order waits for a payment (see ` + "`" + `PaymentState` + "`" + `)."
+enum PaymentDue {
+  "Nothing was captured, and all authorizations were voided."
+  UNPAID
+  "An amount was authorized, but nothing was captured."
+  AUTHORIZED
+  "Less than the total was captured."
+  PARTLY_PAID
+}
+
+"""
+A payment of an order. It never changes.
+
+Access: customers (their own), staff, admins, services.
+"""
+type Payment @access(permission: READ_ORDER) {
+  "The payment's ID. It is a ULID, so IDs sort by the time when the payments were recorded."
+  id: ID!
+  "What happened to the money."
+  kind: PaymentKind!
+  "The amount in the currency of the order. It is positive, also for refunds."
+  amount: Money!
+  "The name of the payment provider, such as ` + "`" + `stripe` + "`" + `."
+  provider: String!
+  "The provider's ID of the payment."
+  reference: String!
+  "The time when the payment was recorded."
+  at: DateTime!
+  """
+  The name of the caller who recorded the payment.
+
+  Access: staff, admins, services.
+  """
+  actor: String! @access(permission: READ_ACTOR)
+  """
+  The order.
+
+  Cost: one DynamoDB BatchGetItem for a page of payments (access pattern AP1).
+  """
+  order: Order @reads(pattern: "AP1")
+}
+
 "Who can read a note in an order's timeline."
 enum NoteVisibility {
   "Staff, admins and services."
@@ -3803,6 +4072,8 @@ enum OrderEventType {
   HELD
   "The order's hold ended."
   RELEASED
+  "A payment was recorded. The note contains its kind and amount, such as ` + "`" + `CAPTURE: 10.00 USD` + "`" + `."
+  PAYMENT_RECORDED
   """
   The order was imported from another system, or a repair added this event to correct the timeline.
   The field ` + "`" + `to` + "`" + ` contains the status of the order.
@@ -4854,6 +5125,20 @@ func (ec *executionContext) field_Mutation_placeOrder_args(ctx context.Context, 
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_recordPayment_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (input.RecordPaymentInput, error) {
+			return ec.unmarshalNRecordPaymentInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐRecordPaymentInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_releaseOrder_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -5065,6 +5350,44 @@ func (ec *executionContext) field_Order_item_args(ctx context.Context, rawArgs m
 }
 
 func (ec *executionContext) field_Order_items_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg3
+	return args, nil
+}
+
+func (ec *executionContext) field_Order_payments_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
@@ -5585,6 +5908,52 @@ func (ec *executionContext) field_Query_ordersById_args(ctx context.Context, raw
 		return nil, err
 	}
 	args["ids"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_ordersByPaymentState_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "paymentState",
+		func(ctx context.Context, v any) (commerce.PaymentDue, error) {
+			return ec.unmarshalNPaymentDue2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPaymentDue(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["paymentState"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg4
 	return args, nil
 }
 
@@ -8300,6 +8669,64 @@ func (ec *executionContext) unmarshalInputQuoteInput(ctx context.Context, obj an
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputRecordPaymentInput(ctx context.Context, obj any) (input.RecordPaymentInput, error) {
+	var it input.RecordPaymentInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"orderId", "kind", "amount", "provider", "reference"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "orderId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("orderId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.OrderID = data
+		case "kind":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("kind"))
+			data, err := ec.unmarshalNPaymentKind2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPaymentKind(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Kind = data
+		case "amount":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("amount"))
+			data, err := ec.unmarshalNMoneyInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐMoneyInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Amount = data
+		case "provider":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("provider"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Provider = data
+		case "reference":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("reference"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Reference = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputReleaseOrderInput(ctx context.Context, obj any) (input.ReleaseOrderInput, error) {
 	var it input.ReleaseOrderInput
 	if obj == nil {
@@ -9232,6 +9659,12 @@ var orderUpdateImplementors = []string{"OrderUpdate"}
 
 var pageInfoImplementors = []string{"PageInfo"}
 
+var paymentImplementors = []string{"Payment"}
+
+var paymentConnectionImplementors = []string{"PaymentConnection"}
+
+var paymentEdgeImplementors = []string{"PaymentEdge"}
+
 var placeOrderPayloadImplementors = []string{"PlaceOrderPayload"}
 
 var priceChangedImplementors = []string{"PriceChanged", "UserError"}
@@ -9247,6 +9680,8 @@ var queryImplementors = []string{"Query"}
 var quoteImplementors = []string{"Quote"}
 
 var quotedLineImplementors = []string{"QuotedLine"}
+
+var recordPaymentPayloadImplementors = []string{"RecordPaymentPayload"}
 
 var releaseOrderPayloadImplementors = []string{"ReleaseOrderPayload"}
 
@@ -9897,6 +10332,48 @@ var (
 	}
 )
 
+func (ec *executionContext) unmarshalNPaymentDue2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPaymentDue(ctx context.Context, v any) (commerce.PaymentDue, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := unmarshalNPaymentDue2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPaymentDue[tmp]
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+var (
+	unmarshalNPaymentDue2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPaymentDue = map[string]commerce.PaymentDue{
+		"UNPAID":      commerce.DueUnpaid,
+		"AUTHORIZED":  commerce.DueAuthorized,
+		"PARTLY_PAID": commerce.DuePartlyPaid,
+	}
+	marshalNPaymentDue2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPaymentDue = map[commerce.PaymentDue]string{
+		commerce.DueUnpaid:     "UNPAID",
+		commerce.DueAuthorized: "AUTHORIZED",
+		commerce.DuePartlyPaid: "PARTLY_PAID",
+	}
+)
+
+func (ec *executionContext) unmarshalNPaymentKind2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPaymentKind(ctx context.Context, v any) (commerce.PaymentKind, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := unmarshalNPaymentKind2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPaymentKind[tmp]
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+var (
+	unmarshalNPaymentKind2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPaymentKind = map[string]commerce.PaymentKind{
+		"AUTHORIZATION": commerce.PaymentAuthorization,
+		"CAPTURE":       commerce.PaymentCapture,
+		"VOID":          commerce.PaymentVoid,
+		"REFUND":        commerce.PaymentRefund,
+		"CHARGEBACK":    commerce.PaymentChargeback,
+	}
+	marshalNPaymentKind2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPaymentKind = map[commerce.PaymentKind]string{
+		commerce.PaymentAuthorization: "AUTHORIZATION",
+		commerce.PaymentCapture:       "CAPTURE",
+		commerce.PaymentVoid:          "VOID",
+		commerce.PaymentRefund:        "REFUND",
+		commerce.PaymentChargeback:    "CHARGEBACK",
+	}
+)
+
 func (ec *executionContext) unmarshalNPlaceOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐPlaceOrderInput(ctx context.Context, v any) (input.PlaceOrderInput, error) {
 	res, err := ec.unmarshalInputPlaceOrderInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -9904,6 +10381,11 @@ func (ec *executionContext) unmarshalNPlaceOrderInput2githubᚗcomᚋordergraph�
 
 func (ec *executionContext) unmarshalNQuoteInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐQuoteInput(ctx context.Context, v any) (input.QuoteInput, error) {
 	res, err := ec.unmarshalInputQuoteInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNRecordPaymentInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐRecordPaymentInput(ctx context.Context, v any) (input.RecordPaymentInput, error) {
+	res, err := ec.unmarshalInputRecordPaymentInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 

@@ -882,6 +882,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.PlaceOrder(childComplexity, args["input"].(input.PlaceOrderInput)), true
+	case "Mutation.recordPayment":
+		if e.ComplexityRoot.Mutation.RecordPayment == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_recordPayment_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.RecordPayment(childComplexity, args["input"].(input.RecordPaymentInput)), true
 	case "Mutation.releaseOrder":
 		if e.ComplexityRoot.Mutation.ReleaseOrder == nil {
 			break
@@ -1068,6 +1079,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Order.Adjustments(childComplexity), true
+	case "Order.authorized":
+		if e.ComplexityRoot.Order.Authorized == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Order.Authorized(childComplexity), true
 	case "Order.availableTransitions":
 		if e.ComplexityRoot.Order.AvailableTransitions == nil {
 			break
@@ -1080,6 +1097,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Order.BillingAddress(childComplexity), true
+	case "Order.captured":
+		if e.ComplexityRoot.Order.Captured == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Order.Captured(childComplexity), true
 	case "Order.carrier":
 		if e.ComplexityRoot.Order.Carrier == nil {
 			break
@@ -1138,12 +1161,41 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Order.Items(childComplexity, args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string)), true
+	case "Order.outstanding":
+		if e.ComplexityRoot.Order.Outstanding == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Order.Outstanding(childComplexity), true
+	case "Order.paymentState":
+		if e.ComplexityRoot.Order.PaymentState == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Order.PaymentState(childComplexity), true
+	case "Order.payments":
+		if e.ComplexityRoot.Order.Payments == nil {
+			break
+		}
+
+		args, err := ec.field_Order_payments_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Order.Payments(childComplexity, args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string)), true
 	case "Order.placedAt":
 		if e.ComplexityRoot.Order.PlacedAt == nil {
 			break
 		}
 
 		return e.ComplexityRoot.Order.PlacedAt(childComplexity), true
+	case "Order.refunded":
+		if e.ComplexityRoot.Order.Refunded == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Order.Refunded(childComplexity), true
 	case "Order.shippingAddress":
 		if e.ComplexityRoot.Order.ShippingAddress == nil {
 			break
@@ -1524,6 +1576,87 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.PageInfo.StartCursor(childComplexity), true
 
+	case "Payment.actor":
+		if e.ComplexityRoot.Payment.Actor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Payment.Actor(childComplexity), true
+	case "Payment.amount":
+		if e.ComplexityRoot.Payment.Amount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Payment.Amount(childComplexity), true
+	case "Payment.at":
+		if e.ComplexityRoot.Payment.At == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Payment.At(childComplexity), true
+	case "Payment.id":
+		if e.ComplexityRoot.Payment.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Payment.ID(childComplexity), true
+	case "Payment.kind":
+		if e.ComplexityRoot.Payment.Kind == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Payment.Kind(childComplexity), true
+	case "Payment.order":
+		if e.ComplexityRoot.Payment.Order == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Payment.Order(childComplexity), true
+	case "Payment.provider":
+		if e.ComplexityRoot.Payment.Provider == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Payment.Provider(childComplexity), true
+	case "Payment.reference":
+		if e.ComplexityRoot.Payment.Reference == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Payment.Reference(childComplexity), true
+
+	case "PaymentConnection.edges":
+		if e.ComplexityRoot.PaymentConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PaymentConnection.Edges(childComplexity), true
+	case "PaymentConnection.nodes":
+		if e.ComplexityRoot.PaymentConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PaymentConnection.Nodes(childComplexity), true
+	case "PaymentConnection.pageInfo":
+		if e.ComplexityRoot.PaymentConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PaymentConnection.PageInfo(childComplexity), true
+
+	case "PaymentEdge.cursor":
+		if e.ComplexityRoot.PaymentEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PaymentEdge.Cursor(childComplexity), true
+	case "PaymentEdge.node":
+		if e.ComplexityRoot.PaymentEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PaymentEdge.Node(childComplexity), true
+
 	case "PlaceOrderPayload.userErrors":
 		if e.ComplexityRoot.PlaceOrderPayload.UserErrors == nil {
 			break
@@ -1827,6 +1960,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.OrdersByID(childComplexity, args["ids"].([]string)), true
+	case "Query.ordersByPaymentState":
+		if e.ComplexityRoot.Query.OrdersByPaymentState == nil {
+			break
+		}
+
+		args, err := ec.field_Query_ordersByPaymentState_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.OrdersByPaymentState(childComplexity, args["paymentState"].(commerce.PaymentDue), args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string)), true
 	case "Query.ordersByStatus":
 		if e.ComplexityRoot.Query.OrdersByStatus == nil {
 			break
@@ -2006,6 +2150,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.QuotedLine.UnitPrice(childComplexity), true
+
+	case "RecordPaymentPayload.userErrors":
+		if e.ComplexityRoot.RecordPaymentPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RecordPaymentPayload.UserErrors(childComplexity), true
+	case "RecordPaymentPayload.payment":
+		if e.ComplexityRoot.RecordPaymentPayload.Value == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RecordPaymentPayload.Value(childComplexity), true
 
 	case "ReleaseOrderPayload.userErrors":
 		if e.ComplexityRoot.ReleaseOrderPayload.UserErrors == nil {
@@ -2450,6 +2607,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputOrderLineInput,
 		ec.unmarshalInputPlaceOrderInput,
 		ec.unmarshalInputQuoteInput,
+		ec.unmarshalInputRecordPaymentInput,
 		ec.unmarshalInputReleaseOrderInput,
 		ec.unmarshalInputRemoveOrderItemInput,
 		ec.unmarshalInputSetAdjustmentsInput,
@@ -2883,6 +3041,18 @@ func (ec *executionContext) childFields_Order(ctx context.Context, field graphql
 		return ec.fieldContext_Order_item(ctx, field)
 	case "timeline":
 		return ec.fieldContext_Order_timeline(ctx, field)
+	case "payments":
+		return ec.fieldContext_Order_payments(ctx, field)
+	case "paymentState":
+		return ec.fieldContext_Order_paymentState(ctx, field)
+	case "authorized":
+		return ec.fieldContext_Order_authorized(ctx, field)
+	case "captured":
+		return ec.fieldContext_Order_captured(ctx, field)
+	case "refunded":
+		return ec.fieldContext_Order_refunded(ctx, field)
+	case "outstanding":
+		return ec.fieldContext_Order_outstanding(ctx, field)
 	case "placedAt":
 		return ec.fieldContext_Order_placedAt(ctx, field)
 	case "updatedAt":
@@ -3099,6 +3269,50 @@ func (ec *executionContext) childFields_PageInfo(ctx context.Context, field grap
 	return nil, fmt.Errorf("no field named %q was found under type PageInfo", field.Name)
 }
 
+func (ec *executionContext) childFields_Payment(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_Payment_id(ctx, field)
+	case "kind":
+		return ec.fieldContext_Payment_kind(ctx, field)
+	case "amount":
+		return ec.fieldContext_Payment_amount(ctx, field)
+	case "provider":
+		return ec.fieldContext_Payment_provider(ctx, field)
+	case "reference":
+		return ec.fieldContext_Payment_reference(ctx, field)
+	case "at":
+		return ec.fieldContext_Payment_at(ctx, field)
+	case "actor":
+		return ec.fieldContext_Payment_actor(ctx, field)
+	case "order":
+		return ec.fieldContext_Payment_order(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Payment", field.Name)
+}
+
+func (ec *executionContext) childFields_PaymentConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "nodes":
+		return ec.fieldContext_PaymentConnection_nodes(ctx, field)
+	case "edges":
+		return ec.fieldContext_PaymentConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_PaymentConnection_pageInfo(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PaymentConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_PaymentEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_PaymentEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_PaymentEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PaymentEdge", field.Name)
+}
+
 func (ec *executionContext) childFields_PlaceOrderPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "order":
@@ -3191,6 +3405,16 @@ func (ec *executionContext) childFields_QuotedLine(ctx context.Context, field gr
 		return ec.fieldContext_QuotedLine_inStock(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type QuotedLine", field.Name)
+}
+
+func (ec *executionContext) childFields_RecordPaymentPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "payment":
+		return ec.fieldContext_RecordPaymentPayload_payment(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_RecordPaymentPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RecordPaymentPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_ReleaseOrderPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -7257,6 +7481,51 @@ func (ec *executionContext) fieldContext_Mutation_releaseOrder(ctx context.Conte
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_recordPayment(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_recordPayment(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().RecordPayment(ctx, fc.Args["input"].(input.RecordPaymentInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Payment]) graphql.Marshaler {
+			return ec.marshalORecordPaymentPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_Mutation_recordPayment(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RecordPaymentPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_recordPayment_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_createProduct(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -8114,6 +8383,207 @@ func (ec *executionContext) fieldContext_Order_timeline(ctx context.Context, fie
 	if fc.Args, err = ec.field_Order_timeline_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Order_payments(ctx context.Context, field graphql.CollectedField, obj *commerce.Order) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Order_payments(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Order().Payments(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *paging.Connection[*commerce.Payment]) graphql.Marshaler {
+			return ec.marshalNPaymentConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_Order_payments(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Order",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PaymentConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Order_payments_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Order_paymentState(ctx context.Context, field graphql.CollectedField, obj *commerce.Order) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Order_paymentState(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PaymentState(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.PaymentState) graphql.Marshaler {
+			return ec.marshalNPaymentState2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPaymentState(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_Order_paymentState(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Order", field, true, false, errors.New("field of type PaymentState does not have child fields"))
+}
+
+func (ec *executionContext) _Order_authorized(ctx context.Context, field graphql.CollectedField, obj *commerce.Order) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Order_authorized(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Authorized(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.Money) graphql.Marshaler {
+			return ec.marshalNMoney2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐMoney(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_Order_authorized(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Order",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Money(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Order_captured(ctx context.Context, field graphql.CollectedField, obj *commerce.Order) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Order_captured(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Captured(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.Money) graphql.Marshaler {
+			return ec.marshalNMoney2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐMoney(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_Order_captured(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Order",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Money(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Order_refunded(ctx context.Context, field graphql.CollectedField, obj *commerce.Order) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Order_refunded(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Refunded(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.Money) graphql.Marshaler {
+			return ec.marshalNMoney2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐMoney(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_Order_refunded(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Order",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Money(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Order_outstanding(ctx context.Context, field graphql.CollectedField, obj *commerce.Order) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Order_outstanding(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Outstanding(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.Money) graphql.Marshaler {
+			return ec.marshalNMoney2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐMoney(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_Order_outstanding(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Order",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Money(ctx, field)
+		},
 	}
 	return fc, nil
 }
@@ -9879,6 +10349,372 @@ func (ec *executionContext) fieldContext_PageInfo_endCursor(_ context.Context, f
 	return graphql.NewScalarFieldContext("PageInfo", field, true, false, errors.New("field of type String does not have child fields"))
 }
 
+func (ec *executionContext) _Payment_id(ctx context.Context, field graphql.CollectedField, obj *commerce.Payment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Payment_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.PaymentID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPaymentID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_Payment_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Payment", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _Payment_kind(ctx context.Context, field graphql.CollectedField, obj *commerce.Payment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Payment_kind(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Kind, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.PaymentKind) graphql.Marshaler {
+			return ec.marshalNPaymentKind2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPaymentKind(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_Payment_kind(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Payment", field, false, false, errors.New("field of type PaymentKind does not have child fields"))
+}
+
+func (ec *executionContext) _Payment_amount(ctx context.Context, field graphql.CollectedField, obj *commerce.Payment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Payment_amount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Amount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.Money) graphql.Marshaler {
+			return ec.marshalNMoney2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐMoney(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_Payment_amount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Payment",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Money(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Payment_provider(ctx context.Context, field graphql.CollectedField, obj *commerce.Payment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Payment_provider(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Provider(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_Payment_provider(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Payment", field, true, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Payment_reference(ctx context.Context, field graphql.CollectedField, obj *commerce.Payment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Payment_reference(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Reference(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_Payment_reference(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Payment", field, true, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Payment_at(ctx context.Context, field graphql.CollectedField, obj *commerce.Payment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Payment_at(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.At, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_Payment_at(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Payment", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _Payment_actor(ctx context.Context, field graphql.CollectedField, obj *commerce.Payment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Payment_actor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Actor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_Payment_actor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Payment", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Payment_order(ctx context.Context, field graphql.CollectedField, obj *commerce.Payment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Payment_order(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Payment().Order(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Order) graphql.Marshaler {
+			return ec.marshalOOrder2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐOrder(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_Payment_order(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Payment",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Order(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _PaymentConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *paging.Connection[*commerce.Payment]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PaymentConnection_nodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Nodes(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*commerce.Payment) graphql.Marshaler {
+			return ec.marshalNPayment2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPaymentᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_PaymentConnection_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "PaymentConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Payment(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _PaymentConnection_edges(ctx context.Context, field graphql.CollectedField, obj *paging.Connection[*commerce.Payment]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PaymentConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*paging.Edge[*commerce.Payment]) graphql.Marshaler {
+			return ec.marshalNPaymentEdge2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐEdgeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_PaymentConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "PaymentConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PaymentEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _PaymentConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *paging.Connection[*commerce.Payment]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PaymentConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *paging.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_PaymentConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "PaymentConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _PaymentEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *paging.Edge[*commerce.Payment]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PaymentEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_PaymentEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PaymentEdge", field, true, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _PaymentEdge_node(ctx context.Context, field graphql.CollectedField, obj *paging.Edge[*commerce.Payment]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PaymentEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Payment) graphql.Marshaler {
+			return ec.marshalNPayment2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPayment(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_PaymentEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "PaymentEdge",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Payment(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _PlaceOrderPayload_order(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Order]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -11025,6 +11861,51 @@ func (ec *executionContext) fieldContext_Query_ordersByStatus(ctx context.Contex
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_ordersByPaymentState(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_ordersByPaymentState(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().OrdersByPaymentState(ctx, fc.Args["paymentState"].(commerce.PaymentDue), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *paging.Connection[*commerce.Order]) graphql.Marshaler {
+			return ec.marshalNOrderConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_Query_ordersByPaymentState(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_OrderConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_ordersByPaymentState_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query_product(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -11959,6 +12840,72 @@ func (ec *executionContext) _QuotedLine_inStock(ctx context.Context, field graph
 
 func (ec *executionContext) fieldContext_QuotedLine_inStock(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("QuotedLine", field, true, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _RecordPaymentPayload_payment(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Payment]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RecordPaymentPayload_payment(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Value, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Payment) graphql.Marshaler {
+			return ec.marshalOPayment2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPayment(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_RecordPaymentPayload_payment(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RecordPaymentPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Payment(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RecordPaymentPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Payment]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RecordPaymentPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_RecordPaymentPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RecordPaymentPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _ReleaseOrderPayload_order(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Order]) (ret graphql.Marshaler) {
@@ -16113,6 +17060,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
+		case "recordPayment":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_recordPayment(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		case "createProduct":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_createProduct(ctx, field)
@@ -16475,6 +17429,69 @@ func (ec *executionContext) _Order(ctx context.Context, sel ast.SelectionSet, ob
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "payments":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Order_payments(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "paymentState":
+			out.Values[i] = ec._Order_paymentState(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "authorized":
+			out.Values[i] = ec._Order_authorized(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "captured":
+			out.Values[i] = ec._Order_captured(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "refunded":
+			out.Values[i] = ec._Order_refunded(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "outstanding":
+			out.Values[i] = ec._Order_outstanding(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		case "placedAt":
 			out.Values[i] = ec._Order_placedAt(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -17778,6 +18795,197 @@ func (ec *executionContext) _PageInfo(ctx context.Context, sel ast.SelectionSet,
 	return out
 }
 
+func (ec *executionContext) _Payment(ctx context.Context, sel ast.SelectionSet, obj *commerce.Payment) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, paymentImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Payment")
+		case "id":
+			out.Values[i] = ec._Payment_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "kind":
+			out.Values[i] = ec._Payment_kind(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "amount":
+			out.Values[i] = ec._Payment_amount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "provider":
+			out.Values[i] = ec._Payment_provider(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "reference":
+			out.Values[i] = ec._Payment_reference(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "at":
+			out.Values[i] = ec._Payment_at(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "actor":
+			out.Values[i] = ec._Payment_actor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "order":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Payment_order(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+func (ec *executionContext) _PaymentConnection(ctx context.Context, sel ast.SelectionSet, obj *paging.Connection[*commerce.Payment]) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, paymentConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("PaymentConnection")
+		case "nodes":
+			out.Values[i] = ec._PaymentConnection_nodes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "edges":
+			out.Values[i] = ec._PaymentConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._PaymentConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+func (ec *executionContext) _PaymentEdge(ctx context.Context, sel ast.SelectionSet, obj *paging.Edge[*commerce.Payment]) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, paymentEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("PaymentEdge")
+		case "cursor":
+			out.Values[i] = ec._PaymentEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "node":
+			out.Values[i] = ec._PaymentEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 func (ec *executionContext) _PlaceOrderPayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.Order]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, placeOrderPayloadImplementors)
 
@@ -18473,6 +19681,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "ordersByPaymentState":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_ordersByPaymentState(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "product":
 			field := field
 
@@ -18909,6 +20139,47 @@ func (ec *executionContext) _QuotedLine(ctx context.Context, sel ast.SelectionSe
 			}
 		case "inStock":
 			out.Values[i] = ec._QuotedLine_inStock(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+func (ec *executionContext) _RecordPaymentPayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.Payment]) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, recordPaymentPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("RecordPaymentPayload")
+		case "payment":
+			out.Values[i] = ec._RecordPaymentPayload_payment(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._RecordPaymentPayload_userErrors(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -20495,6 +21766,23 @@ func (ec *executionContext) marshalNID2githubᚗcomᚋordergraphᚋordergraphᚋ
 	return res
 }
 
+func (ec *executionContext) unmarshalNID2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPaymentID(ctx context.Context, v any) (commerce.PaymentID, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := commerce.PaymentID(tmp)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNID2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPaymentID(ctx context.Context, sel ast.SelectionSet, v commerce.PaymentID) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(string(v))
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
 func (ec *executionContext) unmarshalNID2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐSKU(ctx context.Context, v any) (commerce.SKU, error) {
 	tmp, err := graphql.UnmarshalString(v)
 	res := commerce.SKU(tmp)
@@ -20835,6 +22123,7 @@ var (
 		"NOTE_ADDED":               commerce.EventNoteAdded,
 		"HELD":                     commerce.EventHeld,
 		"RELEASED":                 commerce.EventReleased,
+		"PAYMENT_RECORDED":         commerce.EventPaymentRecorded,
 		"IMPORTED":                 commerce.EventImported,
 	}
 	marshalNOrderEventType2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐEventType = map[commerce.EventType]string{
@@ -20852,6 +22141,7 @@ var (
 		commerce.EventNoteAdded:              "NOTE_ADDED",
 		commerce.EventHeld:                   "HELD",
 		commerce.EventReleased:               "RELEASED",
+		commerce.EventPaymentRecorded:        "PAYMENT_RECORDED",
 		commerce.EventImported:               "IMPORTED",
 	}
 )
@@ -20989,6 +22279,126 @@ func (ec *executionContext) marshalNPageInfo2ᚖgithubᚗcomᚋordergraphᚋorde
 	return ec._PageInfo(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalNPayment2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPaymentᚄ(ctx context.Context, sel ast.SelectionSet, v []*commerce.Payment) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNPayment2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPayment(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNPayment2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPayment(ctx context.Context, sel ast.SelectionSet, v *commerce.Payment) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._Payment(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNPaymentConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐConnection(ctx context.Context, sel ast.SelectionSet, v *paging.Connection[*commerce.Payment]) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._PaymentConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNPaymentDue2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPaymentDue(ctx context.Context, sel ast.SelectionSet, v commerce.PaymentDue) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(marshalNPaymentDue2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPaymentDue[v])
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+func (ec *executionContext) marshalNPaymentEdge2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*paging.Edge[*commerce.Payment]) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNPaymentEdge2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐEdge(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNPaymentEdge2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐEdge(ctx context.Context, sel ast.SelectionSet, v *paging.Edge[*commerce.Payment]) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._PaymentEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNPaymentKind2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPaymentKind(ctx context.Context, sel ast.SelectionSet, v commerce.PaymentKind) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(marshalNPaymentKind2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPaymentKind[v])
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+func (ec *executionContext) unmarshalNPaymentState2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPaymentState(ctx context.Context, v any) (commerce.PaymentState, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := unmarshalNPaymentState2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPaymentState[tmp]
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNPaymentState2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPaymentState(ctx context.Context, sel ast.SelectionSet, v commerce.PaymentState) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(marshalNPaymentState2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPaymentState[v])
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+var (
+	unmarshalNPaymentState2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPaymentState = map[string]commerce.PaymentState{
+		"UNPAID":          commerce.StateUnpaid,
+		"AUTHORIZED":      commerce.StateAuthorized,
+		"PARTLY_PAID":     commerce.StatePartlyPaid,
+		"PAID":            commerce.StatePaid,
+		"PARTLY_REFUNDED": commerce.StatePartlyRefunded,
+		"REFUNDED":        commerce.StateRefunded,
+	}
+	marshalNPaymentState2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPaymentState = map[commerce.PaymentState]string{
+		commerce.StateUnpaid:         "UNPAID",
+		commerce.StateAuthorized:     "AUTHORIZED",
+		commerce.StatePartlyPaid:     "PARTLY_PAID",
+		commerce.StatePaid:           "PAID",
+		commerce.StatePartlyRefunded: "PARTLY_REFUNDED",
+		commerce.StateRefunded:       "REFUNDED",
+	}
+)
+
 func (ec *executionContext) unmarshalNPermission2githubᚗcomᚋordergraphᚋordergraphᚋaccessᚐPermission(ctx context.Context, v any) (access.Permission, error) {
 	tmp, err := graphql.UnmarshalString(v)
 	res := unmarshalNPermission2githubᚗcomᚋordergraphᚋordergraphᚋaccessᚐPermission[tmp]
@@ -21023,6 +22433,7 @@ var (
 		"CHANGE_ORDER":      access.PermissionChangeOrder,
 		"ADJUST_ORDER":      access.PermissionAdjustOrder,
 		"FULFIL_ORDER":      access.PermissionFulfilOrder,
+		"RECORD_PAYMENT":    access.PermissionRecordPayment,
 		"CREATE_CUSTOMER":   access.PermissionCreateCustomer,
 		"CHANGE_CUSTOMER":   access.PermissionChangeCustomer,
 		"CHANGE_EMAIL":      access.PermissionChangeEmail,
@@ -21052,6 +22463,7 @@ var (
 		access.PermissionChangeOrder:      "CHANGE_ORDER",
 		access.PermissionAdjustOrder:      "ADJUST_ORDER",
 		access.PermissionFulfilOrder:      "FULFIL_ORDER",
+		access.PermissionRecordPayment:    "RECORD_PAYMENT",
 		access.PermissionCreateCustomer:   "CREATE_CUSTOMER",
 		access.PermissionChangeCustomer:   "CHANGE_CUSTOMER",
 		access.PermissionChangeEmail:      "CHANGE_EMAIL",
@@ -21731,6 +23143,13 @@ func (ec *executionContext) marshalOOrderStatusCount2ᚕᚖgithubᚗcomᚋorderg
 	return ret
 }
 
+func (ec *executionContext) marshalOPayment2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPayment(ctx context.Context, sel ast.SelectionSet, v *commerce.Payment) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._Payment(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalOPlaceOrderPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -21750,6 +23169,13 @@ func (ec *executionContext) marshalOQuote2ᚖgithubᚗcomᚋordergraphᚋordergr
 		return graphql.Null
 	}
 	return ec._Quote(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalORecordPaymentPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Payment]) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._RecordPaymentPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOReleaseOrderPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {

@@ -95,6 +95,9 @@ func arguments(t *rapid.T, f *ast.FieldDefinition) string {
 		values := argumentValues[a.Name]
 		if a.Type.Name() == "DateRange" {
 			values = argumentValues["hired"]
+			if a.Type.NonNull {
+				values = []string{anyValue(a.Type)}
+			}
 		}
 		if values == nil && a.Type.NonNull {
 			values = []string{anyValue(a.Type)}
@@ -117,8 +120,12 @@ func anyValue(t *ast.Type) string {
 		return "7"
 	case "Boolean":
 		return "true"
+	case "CurrencyCode":
+		return `"USD"`
 	case "DateRange":
 		return `{from: "2026-01-01", to: "2026-01-31"}`
+	case "PaymentDue":
+		return "AUTHORIZED"
 	default:
 		return `"x"`
 	}

@@ -291,6 +291,10 @@ func (r *mutationResolver) ReleaseOrder(ctx context.Context, input input.Release
 	return executeMutation(ctx, r.Resolver, r.store.ReleaseOrder, input.Command, nil)
 }
 
+func (r *mutationResolver) RecordPayment(ctx context.Context, input input.RecordPaymentInput) (*Payload[commerce.Payment], error) {
+	return executeMutation(ctx, r.Resolver, r.store.RecordPayment, input.Command, nil)
+}
+
 func (r *mutationResolver) CreateProduct(ctx context.Context, input input.CreateProductInput) (*Payload[commerce.Product], error) {
 	return executeMutation(ctx, r.Resolver, r.store.CreateProduct, input.Command, input.IdempotencyKey)
 }
@@ -352,6 +356,12 @@ func (a *orderTimelineArguments) list(q *paging.Request, beyond operation.PageIn
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
+// list adds the arguments to a request. Cursors are valid only for the same arguments,
+// except the arguments that choose the page.
+func (a *orderPaymentsArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
+	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
+}
+
 const fieldOrderCustomer = 3
 
 func (r *orderResolver) Customer(ctx context.Context, obj *commerce.Order) (*commerce.Customer, error) {
@@ -372,7 +382,15 @@ func (r *orderResolver) Timeline(ctx context.Context, obj *commerce.Order, first
 	return connection(ctx, model.Timeline, &q)
 }
 
-const fieldOrderAccountRep = 20
+const fieldOrderPayments = 11
+
+func (r *orderResolver) Payments(ctx context.Context, obj *commerce.Order, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Payment], error) {
+	q := r.pageRequest("Order.payments", string(obj.ID))
+	(&orderPaymentsArguments{first, after, last, before}).list(&q, currentField(ctx).PageInfo)
+	return connection(ctx, model.OrderPayments, &q)
+}
+
+const fieldOrderAccountRep = 26
 
 func (r *orderResolver) AccountRep(ctx context.Context, obj *commerce.Order) (*commerce.Employee, error) {
 	return reference(ctx, model.EmployeeByID, obj.AccountRepID)
@@ -381,15 +399,21 @@ func (r *orderResolver) AccountRep(ctx context.Context, obj *commerce.Order) (*c
 // orderLists plans the lists that belong to records of type Order.
 func (p plan) orderLists(ctx context.Context, targets []planTarget[commerce.OrderID]) {
 	var timeline pendingKeys[dynamo.ListRequest]
+	var payments pendingKeys[dynamo.ListRequest]
 	for key, f := range selectedFields(targets) {
 		switch f.Number {
 		case fieldOrderTimeline:
 			q := p.resolver.pageRequest("Order.timeline", string(key))
 			argumentsOf[orderTimelineArguments](p, f).list(&q, f.PageInfo)
 			addList(&timeline, f, &q)
+		case fieldOrderPayments:
+			q := p.resolver.pageRequest("Order.payments", string(key))
+			argumentsOf[orderPaymentsArguments](p, f).list(&q, f.PageInfo)
+			addList(&payments, f, &q)
 		}
 	}
 	planList(ctx, p, &timeline, model.Timeline, plan.events)
+	planList(ctx, p, &payments, model.OrderPayments, plan.payments)
 }
 
 // orderReference adds the key of the record that a field refers to.
@@ -490,6 +514,39 @@ func orderUpdateReference(record *feed.OrderChange, f *operation.Field, to *pend
 	switch f.Number {
 	case fieldOrderUpdateOrder:
 		addReference(to.order(f.Records), f, record.OrderID)
+	}
+}
+
+const fieldPaymentOrder = 8
+
+func (r *paymentResolver) Order(ctx context.Context, obj *commerce.Payment) (*commerce.Order, error) {
+	return reference(ctx, model.OrderByID, obj.OrderID)
+}
+
+// addPaymentReferences adds the keys of the records to which the selected fields refer.
+func addPaymentReferences(targets []planTarget[*commerce.Payment], to *pendingRecords) {
+	for parent, f := range selectedFields(targets) {
+		paymentReference(parent, f, to)
+	}
+}
+
+// paymentReferences plans the reads of the records to which the selected fields refer.
+func (p plan) paymentReferences(ctx context.Context, targets []planTarget[*commerce.Payment]) {
+	var to pendingRecords
+	addPaymentReferences(targets, &to)
+	p.planReferences(ctx, &to)
+}
+
+// payments plans the reads that the selected fields of records require, after the records were read.
+func (p plan) payments(ctx context.Context, targets []planTarget[*commerce.Payment]) {
+	p.paymentReferences(ctx, targets)
+}
+
+// paymentReference adds the key of the record that a field refers to.
+func paymentReference(record *commerce.Payment, f *operation.Field, to *pendingRecords) {
+	switch f.Number {
+	case fieldPaymentOrder:
+		addReference(&to.orders, f, record.OrderID)
 	}
 }
 
@@ -631,6 +688,13 @@ func (a *queryOrdersByStatusArguments) list(q *paging.Request, beyond operation.
 	case placed:
 		q.Key.Pattern = &model.OrdersPlaced.AccessPattern
 	}
+	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
+}
+
+// list adds the arguments to a request. Cursors are valid only for the same arguments,
+// except the arguments that choose the page.
+func (a *queryOrdersByPaymentStateArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
+	q.FilterPaymentDue("paymentState", a.paymentState)
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
@@ -796,7 +860,15 @@ func (r *queryResolver) OrdersByStatus(ctx context.Context, status commerce.Stat
 	return connection(ctx, model.OrdersByStatus, &q)
 }
 
-const fieldQueryProduct = 12
+const fieldQueryOrdersByPaymentState = 12
+
+func (r *queryResolver) OrdersByPaymentState(ctx context.Context, paymentState commerce.PaymentDue, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error) {
+	q := r.pageRequest("Query.ordersByPaymentState")
+	(&queryOrdersByPaymentStateArguments{paymentState, first, after, last, before}).list(&q, currentField(ctx).PageInfo)
+	return connection(ctx, model.OrdersByPaymentDue, &q)
+}
+
+const fieldQueryProduct = 13
 
 func (r *queryResolver) Product(ctx context.Context, sku string) (*commerce.Product, error) {
 	key, ok := (&queryProductArguments{sku}).key()
@@ -806,7 +878,7 @@ func (r *queryResolver) Product(ctx context.Context, sku string) (*commerce.Prod
 	return record(ctx, model.ProductBySKU, key)
 }
 
-const fieldQueryProductsBySku = 13
+const fieldQueryProductsBySku = 14
 
 func (r *queryResolver) ProductsBySku(ctx context.Context, skus []string) ([]*commerce.Product, error) {
 	keys, err := (&queryProductsBySkuArguments{skus}).keys()
@@ -816,9 +888,9 @@ func (r *queryResolver) ProductsBySku(ctx context.Context, skus []string) ([]*co
 	return batch(ctx, model.ProductBySKU, keys)
 }
 
-const fieldQueryQuote = 14
+const fieldQueryQuote = 15
 
-const fieldQueryProducts = 15
+const fieldQueryProducts = 16
 
 func (r *queryResolver) Products(ctx context.Context, category *string, namePrefix *string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Product], error) {
 	q := r.pageRequest("Query.products")
@@ -826,7 +898,7 @@ func (r *queryResolver) Products(ctx context.Context, category *string, namePref
 	return connection(ctx, model.ProductsByName, &q)
 }
 
-const fieldQueryCategories = 16
+const fieldQueryCategories = 17
 
 func (r *queryResolver) Categories(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Category], error) {
 	q := r.pageRequest("Query.categories")
@@ -834,7 +906,7 @@ func (r *queryResolver) Categories(ctx context.Context, first *int32, after *str
 	return connection(ctx, model.Categories, &q)
 }
 
-const fieldQueryInventoryLevel = 17
+const fieldQueryInventoryLevel = 18
 
 func (r *queryResolver) InventoryLevel(ctx context.Context, sku string, warehouseID string) (*commerce.InventoryLevel, error) {
 	key, ok := (&queryInventoryLevelArguments{sku, warehouseID}).key()
@@ -844,7 +916,7 @@ func (r *queryResolver) InventoryLevel(ctx context.Context, sku string, warehous
 	return record(ctx, model.InventoryLevel, key)
 }
 
-const fieldQueryEmployee = 18
+const fieldQueryEmployee = 19
 
 func (r *queryResolver) Employee(ctx context.Context, id string) (*commerce.Employee, error) {
 	key, ok := (&queryEmployeeArguments{id}).key()
@@ -854,7 +926,7 @@ func (r *queryResolver) Employee(ctx context.Context, id string) (*commerce.Empl
 	return record(ctx, model.EmployeeByID, key)
 }
 
-const fieldQueryEmployees = 19
+const fieldQueryEmployees = 20
 
 func (r *queryResolver) Employees(ctx context.Context, hired *commerce.DateRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error) {
 	q := r.pageRequest("Query.employees")
@@ -862,7 +934,7 @@ func (r *queryResolver) Employees(ctx context.Context, hired *commerce.DateRange
 	return connection(ctx, model.Employees, &q)
 }
 
-const fieldQueryEmployeesByName = 20
+const fieldQueryEmployeesByName = 21
 
 func (r *queryResolver) EmployeesByName(ctx context.Context, name string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error) {
 	q := r.pageRequest("Query.employeesByName")
@@ -870,7 +942,7 @@ func (r *queryResolver) EmployeesByName(ctx context.Context, name string, first 
 	return connection(ctx, model.EmployeesByName, &q)
 }
 
-const fieldQueryEmployeesByJobTitle = 21
+const fieldQueryEmployeesByJobTitle = 22
 
 func (r *queryResolver) EmployeesByJobTitle(ctx context.Context, jobTitle string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error) {
 	q := r.pageRequest("Query.employeesByJobTitle")
@@ -878,7 +950,7 @@ func (r *queryResolver) EmployeesByJobTitle(ctx context.Context, jobTitle string
 	return connection(ctx, model.EmployeesByJobTitle, &q)
 }
 
-const fieldQueryWarehouse = 22
+const fieldQueryWarehouse = 23
 
 func (r *queryResolver) Warehouse(ctx context.Context, id string) (*commerce.Warehouse, error) {
 	key, ok := (&queryWarehouseArguments{id}).key()
@@ -888,7 +960,7 @@ func (r *queryResolver) Warehouse(ctx context.Context, id string) (*commerce.War
 	return record(ctx, model.WarehouseByID, key)
 }
 
-const fieldQueryWarehouses = 23
+const fieldQueryWarehouses = 24
 
 func (r *queryResolver) Warehouses(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Warehouse], error) {
 	q := r.pageRequest("Query.warehouses")
@@ -902,6 +974,7 @@ func (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {
 	var orders pendingKeys[dynamo.ListRequest]
 	var orderCounts pendingKeys[dynamo.ListRequest]
 	var ordersByStatus pendingKeys[dynamo.ListRequest]
+	var ordersByPaymentState pendingKeys[dynamo.ListRequest]
 	var products pendingKeys[dynamo.ListRequest]
 	var categories pendingKeys[dynamo.ListRequest]
 	var employees pendingKeys[dynamo.ListRequest]
@@ -924,6 +997,10 @@ func (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {
 			q := p.resolver.pageRequest("Query.ordersByStatus")
 			argumentsOf[queryOrdersByStatusArguments](p, f).list(&q, f.PageInfo)
 			addList(&ordersByStatus, f, &q)
+		case fieldQueryOrdersByPaymentState:
+			q := p.resolver.pageRequest("Query.ordersByPaymentState")
+			argumentsOf[queryOrdersByPaymentStateArguments](p, f).list(&q, f.PageInfo)
+			addList(&ordersByPaymentState, f, &q)
 		case fieldQueryProducts:
 			q := p.resolver.pageRequest("Query.products")
 			argumentsOf[queryProductsArguments](p, f).list(&q, f.PageInfo)
@@ -954,6 +1031,7 @@ func (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {
 	planList(ctx, p, &orders, model.Orders, plan.orders)
 	planList(ctx, p, &orderCounts, model.OrderCounts, nil)
 	planList(ctx, p, &ordersByStatus, model.OrdersByStatus, plan.orders)
+	planList(ctx, p, &ordersByPaymentState, model.OrdersByPaymentDue, plan.orders)
 	planList(ctx, p, &products, model.ProductsByName, plan.products)
 	planList(ctx, p, &categories, model.Categories, nil)
 	planList(ctx, p, &employees, model.Employees, plan.employees)
@@ -1187,6 +1265,8 @@ func (p plan) planAfterRecord(ctx context.Context, record any, selections []*ope
 		p.inventoryLevels(ctx, []planTarget[*commerce.InventoryLevel]{{record, selections}})
 	case *commerce.Order:
 		p.orders(ctx, []planTarget[*commerce.Order]{{record, selections}})
+	case *commerce.Payment:
+		p.payments(ctx, []planTarget[*commerce.Payment]{{record, selections}})
 	case *commerce.Product:
 		p.products(ctx, []planTarget[*commerce.Product]{{record, selections}})
 	case *commerce.Warehouse:
@@ -1227,6 +1307,9 @@ func (r *Resolver) OrderItem() OrderItemResolver { return &orderItemResolver{r} 
 // OrderUpdate returns the resolvers of OrderUpdate.
 func (r *Resolver) OrderUpdate() OrderUpdateResolver { return &orderUpdateResolver{r} }
 
+// Payment returns the resolvers of Payment.
+func (r *Resolver) Payment() PaymentResolver { return &paymentResolver{r} }
+
 // Product returns the resolvers of Product.
 func (r *Resolver) Product() ProductResolver { return &productResolver{r} }
 
@@ -1254,6 +1337,7 @@ type (
 	orderEventResolver      struct{ *Resolver }
 	orderItemResolver       struct{ *Resolver }
 	orderUpdateResolver     struct{ *Resolver }
+	paymentResolver         struct{ *Resolver }
 	productResolver         struct{ *Resolver }
 	queryResolver           struct{ *Resolver }
 	subscriptionResolver    struct{ *Resolver }

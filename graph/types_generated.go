@@ -15,6 +15,8 @@ type (
 	OrderEdge                = paging.Edge[*commerce.Order]
 	OrderItemConnection      = paging.Connection[*commerce.LineItem]
 	OrderItemEdge            = paging.Edge[*commerce.LineItem]
+	PaymentConnection        = paging.Connection[*commerce.Payment]
+	PaymentEdge              = paging.Edge[*commerce.Payment]
 	OrderEventConnection     = paging.Connection[*commerce.Event]
 	OrderEventEdge           = paging.Edge[*commerce.Event]
 	CategoryConnection       = paging.Connection[*commerce.Category]
@@ -31,6 +33,7 @@ type (
 	EmployeePayload          = Payload[commerce.Employee]
 	InventoryLevelPayload    = Payload[commerce.InventoryLevel]
 	OrderPayload             = Payload[commerce.Order]
+	PaymentPayload           = Payload[commerce.Payment]
 	ProductPayload           = Payload[commerce.Product]
 	WarehousePayload         = Payload[commerce.Warehouse]
 )

@@ -101,6 +101,9 @@ func (t Transfers) datasetRecords(dataset commerce.Dataset) ([]model.Record, err
 				records = append(records, model.CustomerRecords(b, *v)...)
 			case *commerce.OrderWithItems:
 				records = append(records, model.OrderRecords(b, v.Order, v.Lines, v.Events)...)
+				for i := range v.Payments {
+					records = append(records, model.EncodeWithEdges(b, &v.Payments[i])...)
+				}
 			default:
 				records = append(records, model.EncodeWithEdges(b, v)...)
 			}

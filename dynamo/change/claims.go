@@ -2,6 +2,7 @@ package change
 
 import (
 	"iter"
+	"slices"
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
@@ -74,13 +75,15 @@ func (c *change) writeClaim(claim model.Record) {
 func (c *change) isOthers(claim model.Record) bool {
 	k := model.KeyOf(claim)
 	stored, exists := c.knownRecord(k)
-	id := model.EntityOf(k).ClaimantAttribute()
-	return exists && !model.EqualValues(stored[id], claim[id])
+	return exists && slices.ContainsFunc(model.EntityOf(k).ClaimantAttributes(), func(name string) bool { return !model.EqualValues(stored[name], claim[name]) })
 }
 
 // missingOrEqual returns the condition that a claim does not exist, or reserves its value for the same
 // record.
 func missingOrEqual(claim model.Record) table.Condition {
-	id := model.EntityOf(model.KeyOf(claim)).ClaimantAttribute()
-	return table.AnyOf(table.RecordNotExists, table.CompareAttribute(id, "=", claim[id]))
+	var same []table.Condition
+	for _, name := range model.EntityOf(model.KeyOf(claim)).ClaimantAttributes() {
+		same = append(same, table.CompareAttribute(name, "=", claim[name]))
+	}
+	return table.AnyOf(table.RecordNotExists, table.AllOf(same...))
 }

@@ -160,8 +160,12 @@ func (c *change) allItems(ctx context.Context, o *commerce.Order) ([]commerce.Li
 
 // updateOrder adds the writes for a changed order to the transaction: the order's own record, its
 // copy in the customer's partition, and the event. current is the order's own record in the table.
-// deltas are the changes of derived numbers.
+// deltas are the changes of derived numbers. It returns commerce.InvalidInput if the total falls below what is
+// paid.
 func (c *change) updateOrder(ctx context.Context, current model.Record, before, after *commerce.Order, e commerce.Event, deltas []derive.Delta) error {
+	if err := after.CheckPaid(*before); err != nil {
+		return err
+	}
 	lastEvent, err := c.lastEventTime(ctx, before.CustomerID)
 	if err != nil {
 		return err

@@ -187,6 +187,15 @@ func damages() []damage {
 				r.Put(rec)
 			}
 		}},
+		{name: "sums of payments without payments", found: "payments 1", do: func(r storetest.RawTable) {
+			r.Set(order(0), own, storetest.Item{"authorized": storetest.Num("0"), "captured": storetest.Num("5"), "refunded": storetest.Num("0")})
+		}},
+		{name: "payment of no order", found: "orphan-payment 1", byHand: 1, changes: true, do: func(r storetest.RawTable) {
+			lost, id := storetest.ULIDAt(storetest.FirstOrderTime(), 77), storetest.ULIDAt(storetest.FirstOrderTime(), 78)
+			r.Put(storetest.Item{"pk": storetest.Str("ORDER#" + lost), "sk": storetest.Str("PAYMENT#" + id), "entity": storetest.Str("payment"), "orderId": storetest.Str(lost), "paymentId": storetest.Str(id),
+				"kind": storetest.Str("capture"), "amount": storetest.Num("1"), "currency": storetest.Str("USD"), "providerReference": storetest.Str("stripe:1"), "createdAt": storetest.Str("2026-01-01T00:00:00.000Z"), "actor": storetest.Str("me")})
+			r.Put(storetest.Item{"pk": storetest.Str("PAYMENT#stripe:1"), "sk": storetest.Str(own), "entity": storetest.Str("paymentClaim"), "orderId": storetest.Str(lost), "paymentId": storetest.Str(id)})
+		}},
 		{name: "last event lost", found: "timeline 1", changes: true, do: func(r storetest.RawTable) {
 			at, _ := commerce.OrderID(storetest.SmallOrderID(2)).Time()
 			r.Delete(order(2), "EVENT#"+storetest.ULIDAt(at.Add(time.Minute), 2))

@@ -29,29 +29,37 @@ func claimedText(e *model.Entity) string {
 // verifyClaim reports a claim that is missing, or reserves the value of the record with the key of for
 // another record. want is the claim as it should be. claimant is the other record, if it exists.
 func (diag *diagnosis) verifyClaim(e *model.Entity, of model.Keys, have, want, claimant model.Record) {
-	id, k := e.ClaimantAttribute(), model.KeyOf(want)
-	if diag.withoutUnreadable(e, have); have != nil && diag.mustLeaveUnchanged(e, k, id) {
+	k := model.KeyOf(want)
+	if diag.withoutUnreadable(e, have); have != nil && diag.cannotReadClaimant(e, k) {
 		return
 	}
-	value, other := e.ClaimedValue(k), model.TextOf(have, id)
-	owner := model.TextOf(want, id)
+	value, other := e.ClaimedValue(k), claimantText(e, have)
+	owner := claimantText(e, want)
 	switch {
 	case have == nil:
 		diag.addMissing(kindClaimMissing, want, nil, fmt.Sprintf("no record reserves the %s of %s %s", claimedText(e), e.Of.Description, owner))
 	case other != owner && hasClaimed(e, claimant, k):
 		diag.addFinding(KindValueShared, of, fmt.Sprintf("the %s %s is reserved for %s %s, who also has it", claimedText(e), value, e.Of.Description, other), remedyManual)
 	default:
-		if k := claimantKey(e, have); other != owner && k.PK != "" {
+		if k := e.ClaimantKey(have); other != owner && k.PK != "" {
 			diag.dependencies = append(diag.dependencies, unchangedRecord{key: k, asRead: claimant})
 		}
 		diag.compare(e, have, want, kindClaimMissing)
 	}
 }
 
-// claimantKey returns the key of the record that a claim names. If the claim contains no valid ID, it
-// returns an empty key.
-func claimantKey(e *model.Entity, claim model.Record) model.Keys {
-	return e.Of.KeyFromValues(map[string]string{e.Of.PK.Placeholders()[0]: model.TextOf(claim, e.ClaimantAttribute())})
+// cannotReadClaimant reports whether an attribute of a claim with the ID of the claimant cannot be decoded.
+func (diag *diagnosis) cannotReadClaimant(e *model.Entity, claim model.Keys) bool {
+	return slices.ContainsFunc(e.ClaimantAttributes(), func(name string) bool { return diag.mustLeaveUnchanged(e, claim, name) })
+}
+
+// claimantText describes the record that a claim names for operators.
+func claimantText(e *model.Entity, claim model.Record) string {
+	var ids []string
+	for _, name := range e.ClaimantAttributes() {
+		ids = append(ids, model.TextOf(claim, name))
+	}
+	return strings.Join(ids, " ")
 }
 
 // verifiesClaim reports whether the check includes a claim. If claims is true, it is about records that are
@@ -70,16 +78,17 @@ func (c *check) verifiesClaim(e *model.Entity, claims bool) bool {
 }
 
 // claimTarget returns the target of a claimVerifier or claimedVerifier: a claim or a record with a claimed
-// value, by its partition key.
-func claimTarget(kind targetKind, claim *model.Entity, partition string) target {
-	return target{kind, claim.Name + " " + partition}
+// value, by its key.
+func claimTarget(kind targetKind, claim *model.Entity, k model.Keys) target {
+	return target{kind, claim.Name + " " + k.Text()}
 }
 
 // claim is the inverse of claimTarget.
-func (t target) claim() (e *model.Entity, partition string) {
-	name, partition, _ := strings.Cut(t.id, " ")
+func (t target) claim() (e *model.Entity, k model.Keys) {
+	name, text, _ := strings.Cut(t.id, " ")
+	at := strings.LastIndex(text, " ") // a claimed value can contain spaces
 	all := model.Entities()
-	return all[slices.IndexFunc(all, func(e *model.Entity) bool { return e.Name == name })], partition
+	return all[slices.IndexFunc(all, func(e *model.Entity) bool { return e.Name == name })], model.Keys{PK: text[:at], SK: text[at+1:]}
 }
 
 // claimedVerifier verifies the claim of one record's value.
@@ -90,8 +99,8 @@ type claimedVerifier struct {
 	claim, claimant model.Record
 }
 
-func newClaimedVerifier(claim *model.Entity, partition string) *claimedVerifier {
-	return &claimedVerifier{claimEntity: claim, recordWithEdges: newRecordWithEdges(claim.Of, claim.Of.KeyValues(model.Keys{PK: partition}))}
+func newClaimedVerifier(claim *model.Entity, of model.Keys) *claimedVerifier {
+	return &claimedVerifier{claimEntity: claim, recordWithEdges: newRecordWithEdges(claim.Of, claim.Of.KeyValues(of))}
 }
 
 func (v *claimedVerifier) addRecord(_ *model.Entity, rec model.Record) { v.put(rec) }
@@ -107,7 +116,7 @@ func (v *claimedVerifier) read(ctx context.Context, c *check) (err error) {
 	if v.claim, err = c.client.getConsistent(ctx, k); err != nil || v.claim == nil {
 		return err
 	}
-	if other := claimantKey(v.claimEntity, v.claim); other != v.primaryKey {
+	if other := v.claimEntity.ClaimantKey(v.claim); other != v.primaryKey {
 		v.claimant, err = c.client.getConsistent(ctx, other)
 	}
 	return err
@@ -142,8 +151,8 @@ type claimVerifier struct {
 	deleted bool
 }
 
-func newClaimVerifier(e *model.Entity, partition string) *claimVerifier {
-	v := &claimVerifier{entity: e, claimKey: model.Keys{PK: partition, SK: string(e.SK)}}
+func newClaimVerifier(e *model.Entity, k model.Keys) *claimVerifier {
+	v := &claimVerifier{entity: e, claimKey: k}
 	v.addRecord(e, nil)
 	return v
 }
@@ -151,7 +160,7 @@ func newClaimVerifier(e *model.Entity, partition string) *claimVerifier {
 func (v *claimVerifier) key(*table.Table) model.Keys { return v.claimKey }
 
 func (v *claimVerifier) addRecord(e *model.Entity, rec model.Record) {
-	v.claim, v.claimant = rec, newRecordWithEdges(e.Of, e.Of.KeyValues(claimantKey(e, rec)))
+	v.claim, v.claimant = rec, newRecordWithEdges(e.Of, e.Of.KeyValues(e.ClaimantKey(rec)))
 }
 
 func (v *claimVerifier) read(ctx context.Context, c *check) error {
@@ -179,7 +188,7 @@ func (v *claimVerifier) verify(c *check) *diagnosis {
 		diag.addDeletion(kindOrphanClaim, v.claim, "the table does not have "+e.Name)
 		return diag
 	}
-	if diag.withoutUnreadable(e, v.claim); diag.mustLeaveUnchanged(e, v.claimKey, e.ClaimantAttribute()) {
+	if diag.withoutUnreadable(e, v.claim); diag.cannotReadClaimant(e, v.claimKey) {
 		return diag
 	}
 	claimant := v.claimant.record()
@@ -187,7 +196,7 @@ func (v *claimVerifier) verify(c *check) *diagnosis {
 		claimant = v.claimant.firstRecord() // a repair restores the record from an edge
 	}
 	diag.trustedKey, diag.trusted = v.claimant.primaryKey, v.claimant.record()
-	id, claimed := model.TextOf(v.claim, e.ClaimantAttribute()), claimant[e.ClaimedAttribute()]
+	id, claimed := claimantText(e, v.claim), claimant[e.ClaimedAttribute()]
 	optional := slices.ContainsFunc(model.AttributesOf(e.Of), func(a model.Attribute) bool { return a.Name == e.ClaimedAttribute() && a.Optional })
 	switch {
 	case v.deleted:

@@ -363,6 +363,8 @@ func kindOf(e *model.Entity, name, otherwise string) string {
 		return kindOrderCount
 	case model.AttrSpendingComplete:
 		return kindSpending
+	case model.AttrAuthorized, model.AttrCaptured, model.AttrRefunded, model.AttrPaymentDue:
+		return kindPayments
 	case "totalInventory":
 		return kindStockTotal
 	case "available":

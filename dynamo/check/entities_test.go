@@ -35,7 +35,7 @@ func unverifiedChanges() map[string][]string {
 	}
 	return map[string][]string{
 		"no other record has the value":                         alone,
-		"an event's time is in its ID, which orders the events": {"orderEvent.createdAt", "lastEvent.createdAt"},
+		"an event's time is in its ID, which orders the events": {"orderEvent.createdAt", "lastEvent.createdAt", "payment.createdAt"},
 		"loaded orders have no last event, and the next change writes it": {
 			"lastEvent lost", "lastEvent.orderId", "lastEvent.actor", "lastEvent.to",
 		},
@@ -60,7 +60,19 @@ func newTableWithEveryEntity(t *testing.T, db *dynamodb.Client) storetest.RawTab
 	if _, err := r.Store.SetInventoryLevel(ctx, change.Caller{}, commerce.InventoryCount{SKU: "p01", WarehouseID: "w1", Quantity: 50}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Store.PlaceOrder(ctx, caller, order); err != nil {
+	placed, err := r.Store.PlaceOrder(ctx, caller, order)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []commerce.PaymentRecord{
+		{Kind: commerce.PaymentAuthorization, Amount: storetest.USD("0.03")}, {Kind: commerce.PaymentCapture, Amount: storetest.USD("0.02")}, {Kind: commerce.PaymentRefund, Amount: storetest.USD("0.01")},
+	} {
+		p.OrderID, p.Provider, p.Reference = placed.ID, "stripe", string(p.Kind)
+		if _, err := r.Store.RecordPayment(ctx, change.Caller{Name: "me"}, p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := r.Store.PlaceOrder(ctx, change.Caller{Name: "me"}, order); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.Store.UpdateProduct(ctx, change.Caller{}, commerce.ProductChange{SKU: "p01", StockBuckets: new(2)}); err != nil {

@@ -15,6 +15,8 @@ const (
 	kindItemDiffers          = "item-differs"
 	kindOrphanItem           = "orphan-item"
 	kindOrphanEvent          = "orphan-event"
+	kindOrphanPayment        = "orphan-payment"
+	kindPayments             = "payments"
 	kindTimeline             = "timeline"
 	kindUpdatedAt            = "updated-at"
 	kindLastEvent            = "last-event"
@@ -85,6 +87,8 @@ func Kinds() []Kind {
 		{Name: kindItemDiffers, Problem: "an item's record differs from its order", Repair: "sets the attributes"},
 		{Name: kindOrphanItem, Problem: "an item's order is missing or does not include the item", Repair: "deletes the item"},
 		{Name: kindOrphanEvent, Problem: "an event has no order", Repair: "deletes the event"},
+		{Name: kindOrphanPayment, Problem: "a payment has no order", Repair: "write the order again, or move the payment to another table", ByHand: true},
+		{Name: kindPayments, Problem: "an order's sums of payments, or its state of an outstanding payment, do not follow from its payments", Repair: "sets the sums and the state"},
 		{Name: kindTimeline, Problem: "an order's last event does not match its status", Repair: "appends an `imported` event"},
 		{Name: kindUpdatedAt, Problem: "an order's update time is earlier than its last event", Repair: "sets the update time"},
 		{Name: kindLastEvent, Problem: "the record of a customer's last event or its count of open orders or reserved units is wrong, or the customer is missing", Repair: "updates or deletes the record"},

@@ -11,6 +11,7 @@ import (
 	"github.com/govalues/decimal"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/derive"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
@@ -21,7 +22,8 @@ type orderVerifier struct {
 	id            commerce.OrderID
 	orderRecord   model.Record
 	items, events []model.Record
-	others        recordsWithEdges
+	// others contains the order's payments.
+	others recordsWithEdges
 	// edges contains the edges of the order itself.
 	edges recordWithEdges
 	// copies maps a customer to the copy of the order in the customer's partition.
@@ -218,6 +220,9 @@ func (v *orderVerifier) verify(c *check) *diagnosis {
 		for _, event := range v.events {
 			diag.addOrphan(kindOrphanEvent, event, "the order does not exist")
 		}
+		for k := range v.others {
+			diag.addFinding(kindOrphanPayment, k, "the order does not exist", remedyManual)
+		}
 		v.edges.verifyEdges(diag, nil)
 		return diag
 	case !trusted.readable():
@@ -234,6 +239,7 @@ func (v *orderVerifier) verify(c *check) *diagnosis {
 	if o.AccountRepID == "" {
 		o.AccountRepID = commerce.EmployeeID(model.IndexValueOf(&model.EntityCustomerOrder, copied))
 	}
+	v.verifyPayments(diag, &o)
 	v.decoded = &o
 	v.verifyItems(diag, b, o, trusted, other)
 	for _, id := range slices.Sorted(maps.Keys(v.copies)) {
@@ -244,6 +250,30 @@ func (v *orderVerifier) verify(c *check) *diagnosis {
 	v.verifyTimeline(diag, o)
 	v.others.verify(diag)
 	return diag
+}
+
+// verifyPayments verifies the order's payments, and sets the sums of the order to what they contribute. If a
+// payment cannot be read, the stored sums stay.
+func (v *orderVerifier) verifyPayments(diag *diagnosis, o *commerce.Order) {
+	var payments []commerce.Payment
+	for _, r := range v.others.sorted() {
+		p, err := decode(diag, r, r.primaryKey, diag.table.DecodePayment)
+		if err != nil {
+			return // verify reports the payment
+		}
+		if p.Amount.Currency != o.Total.Currency {
+			diag.addFinding(kindInvalidValue, r.primaryKey, fmt.Sprintf("the currency is %s, but the currency of the order is %s", p.Amount.Currency, o.Total.Currency), remedyManual)
+			return
+		}
+		payments = append(payments, *p)
+	}
+	totals, err := derive.PaymentTotals(nil, o.Total.Currency, payments...)
+	switch {
+	case len(payments) == 0:
+		o.PaymentTotals = nil
+	case err == nil:
+		o.PaymentTotals = totals
+	}
 }
 
 // verifyItems verifies the order's own record, the customer's copy and the item records.
@@ -497,7 +527,7 @@ func (v *orderVerifier) updateOrderForEvent(diag *diagnosis, o commerce.Order) {
 			continue
 		}
 		fix := findOrAddFix(diag, r)
-		if fix == nil {
+		if fix == nil || fix.isDelete {
 			continue
 		}
 		fix.setsUpdatedAt = dated

@@ -142,7 +142,8 @@ func (g *segmentScan) beginCollection(e *model.Entity, partition string) {
 		switch {
 		case d.Entity.Kind == model.Claim:
 			if e == d.Entity {
-				g.currentTarget, g.current = claimTarget(targetClaim, e, partition), newClaimVerifier(e, partition)
+				k := model.Keys{PK: partition, SK: string(e.SK)}
+				g.currentTarget, g.current = claimTarget(targetClaim, e, k), newClaimVerifier(e, k)
 			}
 		case e.PK == d.Entity.PK:
 			g.currentTarget, g.current = target{targetEdge, partition}, newEdgeVerifier(d.Entity, partition)
@@ -164,7 +165,8 @@ func (g *segmentScan) beginCollection(e *model.Entity, partition string) {
 		g.currentTarget, g.current = target{targetProduct, id}, v
 	default:
 		if e.Kind == model.Claim && c.verifiesClaim(e, true) {
-			g.currentTarget, g.current = claimTarget(targetClaim, e, partition), newClaimVerifier(e, partition)
+			k := model.Keys{PK: partition, SK: string(e.SK)}
+			g.currentTarget, g.current = claimTarget(targetClaim, e, k), newClaimVerifier(e, k)
 		}
 		if verifiesAlone(e) {
 			g.currentTarget, g.current = target{targetRecords, partition}, newRecordsVerifier(partition)
@@ -218,11 +220,11 @@ func (g *segmentScan) readRelated(ctx context.Context) error {
 		}
 	}
 	for _, r := range g.claimed {
-		v := newClaimedVerifier(r.claim, model.KeyOf(r.record).PK)
+		v := newClaimedVerifier(r.claim, model.KeyOf(r.record))
 		v.put(r.record)
 		v.claim = found[r.claim.ClaimedKey(r.record)]
 		if diag := c.ofDerivation(v.verify(c)); !diag.isClean() {
-			c.addCandidate(claimTarget(targetClaimed, r.claim, v.primaryKey.PK), candidate{findings: diag.findings})
+			c.addCandidate(claimTarget(targetClaimed, r.claim, v.primaryKey), candidate{findings: diag.findings})
 		}
 	}
 	for _, k := range g.copies {

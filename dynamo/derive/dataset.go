@@ -21,10 +21,15 @@ func Complete(b *commerce.Dataset) error {
 	for i := range b.Levels {
 		totals.Add(&b.Levels[i])
 	}
-	for _, o := range b.Orders {
+	for i := range b.Orders {
+		o := b.Orders[i]
 		o.Items = o.Lines
 		totals.Add(&o.Order)
-		if err := totals.Err(); err != nil {
+		err := totals.Err()
+		if err == nil && len(o.Payments) > 0 {
+			b.Orders[i].PaymentTotals, err = PaymentTotals(nil, o.Total.Currency, o.Payments...)
+		}
+		if err != nil {
 			return fmt.Errorf("order %s: %w", o.ID, err)
 		}
 	}

@@ -149,8 +149,16 @@ func (s *shop) mutation() func(context.Context, *dynamo.Store) error {
 		_, err := store.ChangeOrderStatus(ctx, staff, c)
 		return err
 	}
+	paid := commerce.PaymentRecord{Kind: rapid.SampledFrom([]commerce.PaymentKind{
+		commerce.PaymentAuthorization, commerce.PaymentCapture, commerce.PaymentCapture, commerce.PaymentVoid, commerce.PaymentRefund, commerce.PaymentChargeback,
+	}).Draw(s.rt, "kind"), Amount: storetest.USD(fmt.Sprintf("%d.50", quantity)), Provider: "stripe", Reference: fmt.Sprint(rapid.IntRange(0, 20).Draw(s.rt, "reference"))}
+	pay := func(ctx context.Context, store *dynamo.Store) error {
+		paid.OrderID = order()
+		_, err := store.RecordPayment(ctx, staff, paid)
+		return err
+	}
 	return rapid.SampledFrom([]func(context.Context, *dynamo.Store) error{
-		place, place, place, changeStatus, changeStatus, changeStatus,
+		place, place, place, changeStatus, changeStatus, changeStatus, pay, pay, pay,
 		func(ctx context.Context, store *dynamo.Store) error {
 			_, err := store.SetOrderItem(ctx, staff, commerce.OrderItemChange{OrderID: order(), SKU: sku, Quantity: quantity})
 			return err
@@ -213,6 +221,8 @@ func (s *shop) baseValues() (all []any) {
 			if item, err = codec.DecodeOrderItem(r); err == nil {
 				items[item.OrderID] = append(items[item.OrderID], *item)
 			}
+		case model.EntityPayment.Name:
+			base, err = codec.DecodePayment(r)
 		case model.EntityProduct.Name:
 			base, err = codec.DecodeProduct(r)
 		case model.EntityInventoryLevel.Name:

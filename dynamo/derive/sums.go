@@ -8,7 +8,7 @@ import (
 )
 
 // Sum declares numbers in the records of one entity. Each number adds up what base values
-// contribute. Base values are orders with their line items, inventory levels and products.
+// contribute. Base values are orders with their line items, payments, inventory levels and products.
 type Sum struct {
 	// Target is the entity whose records store the numbers.
 	Target *model.Entity
@@ -125,6 +125,21 @@ var sums = []Sum{
 			for _, item := range o.Items {
 				to.add(model.AttrReservedUnits, number(item.Quantity), string(o.CustomerID))
 			}
+		}),
+	}},
+	{Target: &model.EntityOrder, Local: true, Optional: true, Floor: true, Attributes: []string{model.AttrAuthorized, model.AttrCaptured, model.AttrRefunded}, from: []contribution{
+		from(func(p *commerce.Payment, to *contributor) {
+			attribute, amount := model.AttrAuthorized, p.Amount.Amount
+			switch p.Kind {
+			case commerce.PaymentVoid:
+				amount = amount.Neg()
+			case commerce.PaymentCapture:
+				attribute = model.AttrCaptured
+			case commerce.PaymentRefund, commerce.PaymentChargeback:
+				attribute = model.AttrRefunded
+			case commerce.PaymentAuthorization:
+			}
+			to.add(attribute, amount, string(p.OrderID))
 		}),
 	}},
 	{Target: &model.EntityCustomer, Attributes: []string{model.AttrOrderCount}, Optional: true, Local: true, from: []contribution{

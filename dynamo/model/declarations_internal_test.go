@@ -68,8 +68,8 @@ func problemsOf(all []*Entity) (problems []string) {
 			add("a Copy follows an entity that is not a Copy, and has the codec of this entity")
 			continue
 		}
-		if e.Kind == Claim && (len(e.PK.Placeholders()) != 1 || e.SK != metadataSK || len(e.Of.PK.Placeholders()) != 1 || e.Of.SK != metadataSK || e.codec != nil) {
-			add("a Claim has one placeholder in PK, SK %s, and no codec. It follows an entity with one placeholder in PK and the same SK", metadataSK)
+		if e.Kind == Claim && (len(e.PK.Placeholders()) != 1 || e.SK != metadataSK || len(e.Of.PK.Placeholders()) != 1 || len(e.Of.SK.Placeholders()) > 1 || e.codec != nil) {
+			add("a Claim has one placeholder in PK, SK %s, and no codec. It follows an entity with one placeholder in PK, and at most one in SK", metadataSK)
 			continue
 		}
 		if e.Kind == Claim && !slices.ContainsFunc(AttributesOf(e.Of), func(a Attribute) bool { return a.Name == e.ClaimedAttribute() }) {

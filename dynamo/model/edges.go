@@ -136,10 +136,27 @@ func (e *Entity) ClaimedAttribute() string {
 	return e.AttributeForPlaceholder(e.PK.Placeholders()[0])
 }
 
-// ClaimantAttribute returns the name of the attribute that identifies the claimant, such as customerId. The
-// claimant is the record that has the value.
-func (e *Entity) ClaimantAttribute() string {
-	return e.Of.AttributeForPlaceholder(e.Of.PK.Placeholders()[0])
+// ClaimantAttributes returns the names of the attributes that identify the claimant, such as customerId. They
+// are those in its primary key. The claimant is the record that has the value.
+func (e *Entity) ClaimantAttributes() []string {
+	names := e.Of.SK.appendPlaceholders(e.Of.PK.Placeholders())
+	for i, name := range names {
+		names[i] = e.Of.AttributeForPlaceholder(name)
+	}
+	return names
+}
+
+// ClaimantAttribute returns the first of the ClaimantAttributes.
+func (e *Entity) ClaimantAttribute() string { return e.ClaimantAttributes()[0] }
+
+// ClaimantKey returns the key of the record that the claim e names. If the claim contains no valid ID, it
+// returns an empty key.
+func (e *Entity) ClaimantKey(claim Record) Keys {
+	values := map[string]string{}
+	for _, name := range e.Of.SK.appendPlaceholders(e.Of.PK.Placeholders()) {
+		values[name] = TextOf(claim, e.Of.AttributeForPlaceholder(name))
+	}
+	return e.Of.KeyFromValues(values)
 }
 
 // ClaimRecord returns the claim e for the value in a record with the given attributes. If there is no such
@@ -148,8 +165,11 @@ func (b *KeyBuilder) ClaimRecord(e *Entity, attributes Record) Record {
 	if e.placeholderValue(e.PK.Placeholders()[0], attributes) == "" || e.claimsUnreadableNumber(attributes) {
 		return nil
 	}
-	id := e.ClaimantAttribute()
-	return b.Identify(e, b.keysOf(e, attributes).Attributes().Merge(Record{id: attributes[id]}))
+	r := b.keysOf(e, attributes).Attributes()
+	for _, name := range e.ClaimantAttributes() {
+		r[name] = attributes[name]
+	}
+	return b.Identify(e, r)
 }
 
 // claimsUnreadableNumber reports whether the claimed attribute is a number, although it must be a string.
@@ -171,14 +191,17 @@ func (e *Entity) ClaimedKey(attributes Record) Keys {
 	return Keys{}
 }
 
-// claim is the value of a claim's record. The claimed value is only in the key.
-type claim struct{ claimant string }
+// claim is the value of a claim's record: the attributes in the primary key of the claimant. The claimed value
+// is only in the key of the claim.
+type claim struct{ claimant [2]string }
 
 // valueCodec returns the codec of an entity's records. It returns nil for idempotency records.
 func (e *Entity) valueCodec() recordCodec {
 	if e.Kind == Claim {
 		return codecFor[claim](func(a *attributeVisitor, c *claim) {
-			textAttribute(a, e.ClaimantAttribute(), &c.claimant, commerce.MaxIDLength)
+			for i, name := range e.ClaimantAttributes() {
+				textAttribute(a, name, &c.claimant[i], commerce.MaxIDLength)
+			}
 		})
 	}
 	return e.BaseEntity().codec

@@ -227,6 +227,16 @@ var (
 		PK: "ORDER#{orderId}", SK: "EVENT#{eventId}", codec: codecFor[commerce.Event](eventAttributes)}
 	EntityLastEvent = Entity{Name: "lastEvent", Description: "a customer's last order event",
 		PK: "CUSTOMER#{customerId}", SK: "LAST_EVENT", Owner: access.PermissionReadOrder, Kind: Latest, Of: &EntityOrderEvent, codec: codecFor[lastEvent](lastEventAttributes)}
+	// The sort keys of payments, and of the order's edges, come after its line items and events. So one Query
+	// reads the order with these, but without the payments.
+	EntityPayment = Entity{Name: "payment", Description: "payment of an order",
+		PK: "ORDER#{orderId}", SK: "PAYMENT#{paymentId}", codec: codecFor[commerce.Payment](paymentAttributes)}
+	EntityPaymentClaim = Entity{Name: "paymentClaim", Description: "claim of a provider's ID of a payment",
+		PK: "PAYMENT#{providerReference}", SK: "#METADATA", Kind: Claim, Of: &EntityPayment}
+	// EntityPaymentDue also keeps older servers from a table with payments: they reject a layout that
+	// contains its name.
+	EntityPaymentDue = Entity{Name: "orderPaymentDue", Description: "order with an outstanding payment (edge)",
+		PK: "ORDER#{orderId}", SK: "WITH_PAYMENT_DUE", IndexPK: "PAYMENT_DUE#{paymentDue}", IndexSK: "ORDER#{orderId}", Sharded: true, Kind: Copy, Added: true, Of: &EntityOrder}
 	EntityProduct = Entity{Name: "product", Description: "product",
 		PK: "PRODUCT#{sku}", SK: "#METADATA", IndexPK: "CATEGORY#{category}", IndexSK: "PRODUCT#{sku}", codec: codecFor[commerce.Product](productAttributes)}
 	// The sort keys of a product's edges come after its inventory levels. So one Query reads the
@@ -305,19 +315,19 @@ var (
 	WritePlaceOrder = WritePattern{ID: "WP4", Mutation: "placeOrder", Buckets: true,
 		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityCustomer, EntityOrderCounts, EntitySpending), WritesPerLine: entities(EntityOrderItem, EntityProduct), OptionalWrites: entities(EntityIdempotency, EntityRepOrders, EntityDailySales), Reads: entities(EntityCustomer), ReadsPerLine: entities(EntityProduct)}.withEdges(&EntityProduct, AttrAvailable, AttrOrderCount).withEdges(&EntityCustomer, AttrOrderCount)
 	WriteConfirmOrder = WritePattern{ID: "WP5", Mutation: "confirmOrder",
-		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts), OptionalWrites: entities(EntityIdempotency), Reads: entities(EntityOrder)}
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts), OptionalWrites: entities(EntityIdempotency), Reads: entities(EntityOrder)}.withEdges(&EntityOrder)
 	WriteShipOrder = WritePattern{ID: "WP6", Mutation: "shipOrder",
-		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts), WritesPerLine: entities(EntityInventoryLevel, EntityProduct), OptionalWrites: entities(EntityIdempotency), Reads: entities(EntityOrder), ReadsItems: true, ReadsOnFailure: entities(EntityWarehouse)}.withEdges(&EntityInventoryLevel, AttrQuantity, AttrVersion).withEdges(&EntityProduct, AttrTotalInventory)
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts), WritesPerLine: entities(EntityInventoryLevel, EntityProduct), OptionalWrites: entities(EntityIdempotency), Reads: entities(EntityOrder), ReadsItems: true, ReadsOnFailure: entities(EntityWarehouse)}.withEdges(&EntityInventoryLevel, AttrQuantity, AttrVersion).withEdges(&EntityProduct, AttrTotalInventory).withEdges(&EntityOrder)
 	WriteDeliverOrder = WritePattern{ID: "WP7", Mutation: "deliverOrder",
-		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts), OptionalWrites: entities(EntityIdempotency), Reads: entities(EntityOrder)}
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts), OptionalWrites: entities(EntityIdempotency), Reads: entities(EntityOrder)}.withEdges(&EntityOrder)
 	WriteCancelOrder = WritePattern{ID: "WP8", Mutation: "cancelOrder",
-		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts, EntitySpending), WritesPerLine: entities(EntityProduct), OptionalWrites: entities(EntityIdempotency, EntityDailySales), Reads: entities(EntityOrder), ReadsItems: true}.withEdges(&EntityProduct, AttrAvailable)
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts, EntitySpending), WritesPerLine: entities(EntityProduct), OptionalWrites: entities(EntityIdempotency, EntityDailySales), Reads: entities(EntityOrder), ReadsItems: true}.withEdges(&EntityProduct, AttrAvailable).withEdges(&EntityOrder)
 	WriteSetOrderItem = WritePattern{ID: "WP9", Mutation: "setOrderItem", Buckets: true,
-		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityProduct, EntitySpending), OptionalWrites: entities(EntityDailySales), OptionalWritesPerLine: entities(EntityOrderItem), Reads: entities(EntityOrder, EntityProduct), ReadsItems: true}.withEdges(&EntityProduct, AttrAvailable, AttrOrderCount)
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityProduct, EntitySpending), OptionalWrites: entities(EntityDailySales), OptionalWritesPerLine: entities(EntityOrderItem), Reads: entities(EntityOrder, EntityProduct), ReadsItems: true}.withEdges(&EntityProduct, AttrAvailable, AttrOrderCount).withEdges(&EntityOrder)
 	WriteRemoveOrderItem = WritePattern{ID: "WP10", Mutation: "removeOrderItem",
-		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityProduct, EntitySpending), OptionalWrites: entities(EntityDailySales), OptionalWritesPerLine: entities(EntityOrderItem), Reads: entities(EntityOrder, EntityProduct), ReadsItems: true}.withEdges(&EntityProduct, AttrAvailable, AttrOrderCount)
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityProduct, EntitySpending), OptionalWrites: entities(EntityDailySales), OptionalWritesPerLine: entities(EntityOrderItem), Reads: entities(EntityOrder, EntityProduct), ReadsItems: true}.withEdges(&EntityProduct, AttrAvailable, AttrOrderCount).withEdges(&EntityOrder)
 	WriteUpdateShippingAddress = WritePattern{ID: "WP11", Mutation: "updateShippingAddress",
-		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), Reads: entities(EntityOrder)}
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), Reads: entities(EntityOrder)}.withEdges(&EntityOrder)
 	WriteCreateProduct = WritePattern{ID: "WP12", Mutation: "createProduct",
 		Writes: entities(EntityProduct, EntityCategory), OptionalWrites: entities(EntityIdempotency)}.withEdges(&EntityProduct)
 	WriteUpdateProduct = WritePattern{ID: "WP13", Mutation: "updateProduct", Buckets: true,
@@ -335,17 +345,19 @@ var (
 	WriteUpdateWarehouse = WritePattern{ID: "WP19", Mutation: "updateWarehouse",
 		Writes: entities(EntityWarehouse), Reads: entities(EntityWarehouse)}.withEdges(&EntityWarehouse)
 	WriteSetCustomFields = WritePattern{ID: "WP20", Mutation: "setCustomFields",
-		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), OptionalWritesPerLine: entities(EntityOrderItem), Reads: entities(EntityOrder), ReadsItems: true}
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), OptionalWritesPerLine: entities(EntityOrderItem), Reads: entities(EntityOrder), ReadsItems: true}.withEdges(&EntityOrder)
 	WriteAddOrderNote = WritePattern{ID: "WP21", Mutation: "addOrderNote",
-		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), OptionalWrites: entities(EntityIdempotency), Reads: entities(EntityOrder)}
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), OptionalWrites: entities(EntityIdempotency), Reads: entities(EntityOrder)}.withEdges(&EntityOrder)
 	WriteHoldOrder = WritePattern{ID: "WP22", Mutation: "holdOrder",
-		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), Reads: entities(EntityOrder)}
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), Reads: entities(EntityOrder)}.withEdges(&EntityOrder)
 	WriteReleaseOrder = WritePattern{ID: "WP23", Mutation: "releaseOrder",
-		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), Reads: entities(EntityOrder)}
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), Reads: entities(EntityOrder)}.withEdges(&EntityOrder)
 	WriteSetAdjustments = WritePattern{ID: "WP24", Mutation: "setAdjustments",
-		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), OptionalWrites: entities(EntitySpending), Reads: entities(EntityOrder), ReadsItems: true}
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), OptionalWrites: entities(EntitySpending, EntityDailySales), Reads: entities(EntityOrder), ReadsItems: true}.withEdges(&EntityOrder)
 	WriteUpdateOrder = WritePattern{ID: "WP25", Mutation: "updateOrder",
-		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), Reads: entities(EntityOrder)}
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), Reads: entities(EntityOrder)}.withEdges(&EntityOrder)
+	WriteRecordPayment = WritePattern{ID: "WP26", Mutation: "recordPayment",
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityPayment, EntityPaymentClaim), Reads: entities(EntityOrder, EntityPaymentClaim), ReadsOnFailure: entities(EntityPayment)}.withEdges(&EntityOrder)
 	WriteTransferInventory = WritePattern{ID: "WP30", Mutation: "transferInventory",
 		Writes: entities(EntityInventoryLevel, EntityInventoryLevel, EntityProduct), OptionalWrites: entities(EntityWarehouse, EntityIdempotency), Reads: entities(EntityInventoryLevel, EntityInventoryLevel, EntityProduct, EntityWarehouse, EntityWarehouse)}.withEdges(&EntityInventoryLevel)
 )

@@ -89,6 +89,7 @@ func orderAttributes(a *attributeVisitor, parts *orderWithOptionalFields) {
 	optionalMapAttribute(a, "hold", &o.Hold, holdAttributes)
 	optionalMapAttribute(a, "contact", &o.Contact, contactAttributes)
 	a.adjustments(o)
+	a.paymentTotals(o)
 	a.customFields("Order", &o.CustomFields)
 	if o.EmbedsItems && o.ItemCount == nil && a.mode == modeReading {
 		parts.count = len(o.Items)

@@ -3,7 +3,7 @@
 package model
 
 // LastPattern is the highest number of an access pattern.
-const LastPattern = 43
+const LastPattern = 45
 
 // builtInPatterns returns every access pattern that Ordergraph declares, by number.
 func builtInPatterns() []AccessPattern {
@@ -51,6 +51,8 @@ func builtInPatterns() []AccessPattern {
 		CustomersByEmail.AccessPattern,
 		StockBuckets.AccessPattern,
 		DailySales.AccessPattern,
+		OrderPayments.AccessPattern,
+		OrdersByPaymentDue.AccessPattern,
 	}
 }
 
@@ -82,6 +84,7 @@ func builtInWritePatterns() []WritePattern {
 		WriteReleaseOrder,
 		WriteSetAdjustments,
 		WriteUpdateOrder,
+		WriteRecordPayment,
 		WriteTransferInventory,
 	}
 }
@@ -100,6 +103,9 @@ func builtInEntities() []*Entity {
 		&EntityOrderItem,
 		&EntityOrderEvent,
 		&EntityLastEvent,
+		&EntityPayment,
+		&EntityPaymentClaim,
+		&EntityPaymentDue,
 		&EntityProduct,
 		&EntityProductName,
 		&EntityProductCategoryName,

@@ -42,6 +42,12 @@ const (
 	AttrAvailable        = "available"
 	AttrQuantity         = "quantity"
 	AttrProductCount     = "productCount"
+	// AttrAuthorized, AttrCaptured and AttrRefunded are in an order's record after a payment was recorded.
+	// AttrPaymentDue is there, too, if a payment is outstanding (commerce.Order.PaymentDue).
+	AttrAuthorized = "authorized"
+	AttrCaptured   = "captured"
+	AttrRefunded   = "refunded"
+	AttrPaymentDue = "paymentDue"
 	// AttrStockRevision is a number in a product's record. Every change to the product's stock
 	// increments this number. A record without this attribute has the stock revision 0.
 	AttrStockRevision = "stock" + revisionSuffix

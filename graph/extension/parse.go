@@ -30,10 +30,11 @@ const (
 	maxListItems     = commerce.MaxPhoneNumbers // the cost of every list of scalars assumes this length
 	// maxQueryLength limits the values of a field with a query, because they are in keys. maxQueriesPerType
 	// limits the records that a mutation writes. maxOrderLists does so for orders, because shipping an order
-	// with commerce.MaxLines line items leaves room for only this many records in its transaction.
+	// with commerce.MaxLines line items and an outstanding payment leaves room for only this many records in
+	// its transaction.
 	maxQueryLength    = 255
 	maxQueriesPerType = 10
-	maxOrderLists     = 4
+	maxOrderLists     = 3
 	// maxItemBytes limits the custom fields of one line item, because an order's record can contain 25
 	// line items and has at most 400 KB. maxRecordBytes limits the custom fields of other records.
 	maxItemBytes   = 4_000

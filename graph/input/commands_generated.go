@@ -95,6 +95,17 @@ func (in ReleaseOrderInput) Command(c *Validator) commerce.ReleaseRequest {
 	}
 }
 
+// Command validates the input and returns a commerce.PaymentRecord.
+func (in RecordPaymentInput) Command(c *Validator) commerce.PaymentRecord {
+	return commerce.PaymentRecord{
+		OrderID:   parseValue(c, commerce.ParseOrderID, in.OrderID, "orderId"),
+		Kind:      in.Kind,
+		Amount:    parseAmount(c, in.Amount),
+		Provider:  parseValue(c, parseProvider, in.Provider, "provider"),
+		Reference: parseValue(c, parseReference, in.Reference, "reference"),
+	}
+}
+
 // Command validates the input and returns a commerce.Product.
 func (in CreateProductInput) Command(c *Validator) commerce.Product {
 	return commerce.Product{

@@ -133,6 +133,12 @@ func parseOptionalText(s string, maxBytes int) (string, error) {
 	return commerce.ParseName(s, maxBytes)
 }
 
+func parseProvider(s string) (string, error) { return commerce.ParseProvider(s) }
+
+func parseReference(s string) (string, error) {
+	return commerce.ParseSearchableName(s, commerce.MaxPaymentReference)
+}
+
 func parseQuantity(n int32) (int, error) { return commerce.ParseQuantity(int(n)) }
 
 func parseInventoryLevelQuantity(n int32) (int, error) { return commerce.ParseInventoryLevel(int(n)) }
@@ -236,6 +242,11 @@ func parseAdjustmentAmount(s string) (commerce.Money, error) { return commerce.P
 // applies.
 func parseUnitPrice(c *Validator, in *MoneyInput) commerce.Money {
 	return parseMoney(c, commerce.ParsePrice, in, "unitPrice")
+}
+
+// parseAmount parses the amount of a payment. If the input has no currency code, c.currency applies.
+func parseAmount(c *Validator, in *MoneyInput) commerce.Money {
+	return parseMoney(c, commerce.ParsePaymentAmount, in, "amount")
 }
 
 // parseExpectedTotal parses the total that the client expects for an order. It allows more digits

@@ -347,6 +347,22 @@ type QuoteInput struct {
 	CustomFields *CustomFields `json:"customFields,omitempty"`
 }
 
+// A payment to record.
+type RecordPaymentInput struct {
+	// The order's ID.
+	OrderID string `json:"orderId"`
+	// What happened to the money.
+	Kind commerce.PaymentKind `json:"kind"`
+	// The amount in the currency of the order. It is positive and has up to 15 digits.
+	Amount *MoneyInput `json:"amount"`
+	// The name of the payment provider, such as `stripe`, or of another way to pay, such as `cash`. It has 1
+	// to 64 characters. The allowed characters are `a-z`, `0-9`, `_`, `-` and `.`.
+	Provider string `json:"provider"`
+	// The provider's ID of this payment, such as the ID of the event. Each payment of a provider has its own.
+	// It has up to 256 bytes and must not contain `#`.
+	Reference string `json:"reference"`
+}
+
 // An order whose hold ends.
 type ReleaseOrderInput struct {
 	// The order's ID.

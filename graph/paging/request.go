@@ -150,6 +150,12 @@ func (q *Request) FilterStatus(argument string, status commerce.Status) {
 	q.addStatuses(dynamo.NewStatusSet(status))
 }
 
+// FilterPaymentDue limits a list of orders to the orders that wait for a payment in one way.
+func (q *Request) FilterPaymentDue(_ string, due commerce.PaymentDue) {
+	q.Key.PartitionValue = string(due)
+	q.Scope.addArgument(string(due))
+}
+
 // FilterStatuses limits a list to orders with the given statuses. It returns true if there is at
 // least one status. If statuses is nil, the list is not limited. If statuses is empty but not nil,
 // the list is empty.

@@ -20,6 +20,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/change"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/graph/operation"
@@ -90,6 +92,8 @@ func limit(a *ast.ArgumentDefinition) (value string, with, without []string) {
 		return `{from: "2024-01-01", to: "2026-01-01"}`, []string{"2024-01-01", "2026-01-01"}, []string{"", ""}
 	case a.Type.String() == "[OrderStatus!]":
 		return `[PENDING, DELIVERED]`, []string{"18"}, []string{"0"}
+	case a.Type.Name() == "PaymentDue":
+		return `AUTHORIZED`, []string{"authorized"}, nil
 	case a.Type.Name() == "OrderStatus":
 		return `PENDING`, []string{"2"}, nil
 	default: // a number
@@ -213,6 +217,14 @@ func TestForgedCursors(t *testing.T) {
 		})
 		if err != nil {
 			t.Fatal(err)
+		}
+		for i, order := range []commerce.OrderID{"01HVMK3P2Q0000000000000001", "01KNVV2HR00000000000000101", "01HVMK3P2Q0000000000000001", "01KNVV2HR00000000000000101"} {
+			amount := storetest.USD("1")
+			amount.Currency = []commerce.Currency{"USD", "GBP"}[i%2]
+			p := commerce.PaymentRecord{OrderID: order, Kind: commerce.PaymentAuthorization, Amount: amount, Provider: "bank", Reference: fmt.Sprint(i)}
+			if _, err := store.RecordPayment(t.Context(), change.Caller{Name: "me"}, p); err != nil {
+				t.Fatal(err)
+			}
 		}
 		h, j := newHandler(t, store, slog.LevelInfo, server.Options{})
 		for i, l := range forgedLists(t) {

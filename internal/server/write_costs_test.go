@@ -55,9 +55,9 @@ func preparedInput(lines int, more mutationInput, before ...string) func(*fixtur
 }
 
 // externalInput returns an input for an external order of commerce.MaxLines embedded lines.
-func externalInput(more mutationInput) func(*fixture, testing.TB) mutationInput {
+func externalInput(more mutationInput, before ...string) func(*fixture, testing.TB) mutationInput {
 	return func(s *fixture, t testing.TB) mutationInput {
-		input := preparedInput(commerce.MaxLines, more)(s, t)
+		input := preparedInput(commerce.MaxLines, more, before...)(s, t)
 		var items []attribute
 		for _, sku := range skus(commerce.MaxLines) {
 			items = append(items, item(sku, 1))
@@ -71,6 +71,12 @@ func costs() []writeCost {
 	address := mutationInput{"recipient": "Ann", "line1": "1 Main St", "city": "Portland", "countryCode": "US"}
 	order := func(customer string, lineCount int) mutationInput {
 		return mutationInput{"customerId": customer, "items": lines(skus(lineCount)...)}
+	}
+	payment := func(kind, amount string) mutationInput {
+		return mutationInput{"kind": kind, "amount": mutationInput{"amount": amount}, "provider": "stripe", "reference": "ch_1"}
+	}
+	due := func(lineCount int, input mutationInput, before ...string) func(*fixture, testing.TB) mutationInput {
+		return preparedInput(lineCount, input, append(before, "recordPayment")...)
 	}
 	north := mutationInput{"warehouseId": "north", "withoutAddress": true}
 	adjusted := mutationInput{"adjustments": []mutationInput{{"kind": "SHIPPING", "label": "Post", "amount": "4.90"}, {"kind": "DISCOUNT", "label": "Sale", "amount": "-1", "line": "p00"}}}
@@ -115,6 +121,19 @@ func costs() []writeCost {
 			return input
 		}},
 		{mutation: "confirmOrder", variant: "confirmed before: refused", writesNothing: true, input: preparedInput(1, nil, "confirmOrder")},
+		{mutation: "confirmOrder", variant: "1 line, outstanding payment, idempotency key", input: due(1, mutationInput{"idempotencyKey": "k"})},
+		{mutation: "shipOrder", variant: full + ", outstanding payment, idempotency key", lines: commerce.MaxLines, input: due(commerce.MaxLines, north.with("idempotencyKey", "k"), "confirmOrder")},
+		{mutation: "deliverOrder", variant: "1 line, outstanding payment, idempotency key", input: due(1, mutationInput{"idempotencyKey": "k"}, "confirmOrder", "shipOrder")},
+		{mutation: "cancelOrder", variant: full + ", outstanding payment, idempotency key", lines: commerce.MaxLines, input: due(commerce.MaxLines, mutationInput{"idempotencyKey": "k"})},
+		{mutation: "setOrderItem", variant: "outstanding payment", lines: 1, input: due(3, mutationInput{"sku": "p01", "quantity": 2})},
+		{mutation: "setOrderItem", variant: "more of one of " + fmt.Sprint(commerce.MaxLines) + " products, all embedded by other software, outstanding payment", lines: commerce.MaxLines,
+			input: externalInput(mutationInput{"sku": "p01", "quantity": 2, "expectedTotal": mutationInput{"amount": "222"}}, "recordPayment")},
+		{mutation: "removeOrderItem", variant: "one of " + fmt.Sprint(commerce.MaxLines) + " products, all embedded by other software, outstanding payment", lines: commerce.MaxLines,
+			input: externalInput(mutationInput{"sku": "p01"}, "recordPayment")},
+		{mutation: "updateShippingAddress", variant: "outstanding payment", input: due(3, mutationInput{"shippingAddress": address})},
+		{mutation: "addOrderNote", variant: "outstanding payment, idempotency key", input: due(3, mutationInput{"note": "Gift", "idempotencyKey": "k"})},
+		{mutation: "holdOrder", variant: "outstanding payment", input: due(3, mutationInput{"reason": "Check the address"})},
+		{mutation: "releaseOrder", variant: "outstanding payment", input: due(3, nil, "holdOrder")},
 		{mutation: "shipOrder", variant: "1 line", usual: true, lines: 1, input: preparedInput(1, north, "confirmOrder")},
 		{mutation: "shipOrder", variant: "3 lines", lines: 3, input: preparedInput(3, north, "confirmOrder")},
 		{mutation: "shipOrder", variant: full, usual: true, lines: commerce.MaxLines, input: preparedInput(commerce.MaxLines, north, "confirmOrder")},
@@ -126,7 +145,7 @@ func costs() []writeCost {
 		{mutation: "cancelOrder", variant: "3 lines", lines: 3, input: preparedInput(3, nil, "confirmOrder")},
 		{mutation: "cancelOrder", variant: full, lines: commerce.MaxLines, input: preparedInput(commerce.MaxLines, nil)},
 		{mutation: "cancelOrder", variant: full + ", idempotency key", lines: commerce.MaxLines, input: preparedInput(commerce.MaxLines, mutationInput{"idempotencyKey": "k"})},
-		{mutation: "cancelOrder", variant: full + ", idempotency key, sales by day", lines: commerce.MaxLines, sales: true, input: preparedInput(commerce.MaxLines, mutationInput{"idempotencyKey": "k"})},
+		{mutation: "cancelOrder", variant: full + ", idempotency key, sales by day, outstanding payment", lines: commerce.MaxLines, sales: true, input: due(commerce.MaxLines, mutationInput{"idempotencyKey": "k"})},
 		{mutation: "setOrderItem", variant: "another quantity of one of 3 products", usual: true, lines: 1, input: preparedInput(3, mutationInput{"sku": "p01", "quantity": 2})},
 		{mutation: "setOrderItem", variant: "a fourth product", lines: 1, input: preparedInput(3, mutationInput{"sku": "p03", "quantity": 2})},
 		{mutation: "setOrderItem", variant: fmt.Sprintf("the last of %d products", commerce.MaxLines), lines: 1, input: preparedInput(commerce.MaxLines-1, mutationInput{"sku": skus(commerce.MaxLines)[commerce.MaxLines-1], "quantity": 2})},
@@ -134,22 +153,32 @@ func costs() []writeCost {
 			input: preparedInput(commerce.MaxEmbeddedItems, mutationInput{"sku": skus(commerce.MaxEmbeddedItems + 1)[commerce.MaxEmbeddedItems], "quantity": 2})},
 		{mutation: "setOrderItem", variant: "more of one of " + fmt.Sprint(commerce.MaxLines) + " products, all embedded by other software", lines: commerce.MaxLines,
 			input: externalInput(mutationInput{"sku": "p01", "quantity": 2, "expectedTotal": mutationInput{"amount": "222"}})},
-		{mutation: "setOrderItem", variant: "more of one of " + fmt.Sprint(commerce.MaxLines) + " products, all embedded by other software, sales by day", lines: commerce.MaxLines, sales: true,
-			input: externalInput(mutationInput{"sku": "p01", "quantity": 2, "expectedTotal": mutationInput{"amount": "222"}})},
+		{mutation: "setOrderItem", variant: "more of one of " + fmt.Sprint(commerce.MaxLines) + " products, all embedded by other software, sales by day, outstanding payment", lines: commerce.MaxLines, sales: true,
+			input: externalInput(mutationInput{"sku": "p01", "quantity": 2, "expectedTotal": mutationInput{"amount": "222"}}, "recordPayment")},
 		{mutation: "removeOrderItem", variant: "one of 3 products", usual: true, lines: 1, input: preparedInput(3, mutationInput{"sku": "p01"})},
 		{mutation: "removeOrderItem", variant: fmt.Sprintf("one of %d products", commerce.MaxLines), lines: 1, input: preparedInput(commerce.MaxLines, mutationInput{"sku": "p01"})},
 		{mutation: "removeOrderItem", variant: "one of " + fmt.Sprint(commerce.MaxLines) + " products, all embedded by other software", lines: commerce.MaxLines,
 			input: externalInput(mutationInput{"sku": "p01"})},
-		{mutation: "removeOrderItem", variant: "one of " + fmt.Sprint(commerce.MaxLines) + " products, all embedded by other software, sales by day", lines: commerce.MaxLines, sales: true,
-			input: externalInput(mutationInput{"sku": "p01"})},
+		{mutation: "removeOrderItem", variant: "one of " + fmt.Sprint(commerce.MaxLines) + " products, all embedded by other software, sales by day, outstanding payment", lines: commerce.MaxLines, sales: true,
+			input: externalInput(mutationInput{"sku": "p01"}, "recordPayment")},
 		{mutation: "updateShippingAddress", variant: "3 lines", usual: true, input: preparedInput(3, mutationInput{"shippingAddress": address})},
 		{mutation: "updateOrder", variant: "3 lines", usual: true, input: preparedInput(3, mutationInput{"billingAddress": address})},
 		{mutation: "setAdjustments", variant: "3 lines", usual: true, input: preparedInput(3, adjusted)},
+		{mutation: "updateOrder", variant: "outstanding payment", input: due(3, mutationInput{"billingAddress": address})},
+		{mutation: "setAdjustments", variant: "outstanding payment, sales by day", sales: true, input: due(3, adjusted)},
 		{mutation: "setAdjustments", variant: full, input: preparedInput(commerce.MaxLines, adjusted)},
 		{mutation: "addOrderNote", variant: "3 lines", usual: true, input: preparedInput(3, mutationInput{"note": "Gift"})},
 		{mutation: "addOrderNote", variant: "idempotency key", input: preparedInput(3, mutationInput{"note": "Gift", "idempotencyKey": "k"})},
 		{mutation: "holdOrder", variant: "3 lines", usual: true, input: preparedInput(3, mutationInput{"reason": "Check the address"})},
 		{mutation: "releaseOrder", variant: "3 lines", usual: true, input: preparedInput(3, nil, "holdOrder")},
+		{mutation: "recordPayment", variant: "the whole total of 3 lines", usual: true, input: preparedInput(3, payment("CAPTURE", "22.5"))},
+		{mutation: "recordPayment", variant: "a part of the total", input: preparedInput(3, payment("CAPTURE", "1"))},
+		{mutation: "recordPayment", variant: "recorded before: answered with the payment", writesNothing: true, input: func(s *fixture, t testing.TB) mutationInput {
+			input := payment("CAPTURE", "1").with("orderId", s.place(t, "ann", "mug"))
+			s.mutate(t, "recordPayment", input)
+			return input
+		}},
+		{mutation: "recordPayment", variant: "a refund of more than was captured: refused", writesNothing: true, input: preparedInput(3, payment("REFUND", "1"))},
 		{mutation: "createProduct", variant: "", usual: true, input: unpreparedInput(mutationInput{"sku": "bowl", "name": "Bowl", "category": "Kitchen", "unitPrice": mutationInput{"amount": "9"}})},
 		{mutation: "createProduct", variant: "idempotency key", input: unpreparedInput(mutationInput{"sku": "bowl", "name": "Bowl", "category": "Kitchen", "unitPrice": mutationInput{"amount": "9"}, "idempotencyKey": "k"})},
 		{mutation: "updateProduct", variant: "price", usual: true, input: unpreparedInput(mutationInput{"sku": "mug", "unitPrice": mutationInput{"amount": "8"}})},

@@ -216,6 +216,7 @@ type auditedOrder struct {
 	copyKey              Key
 	items                map[string]Record
 	events               map[string]Record
+	payments             []Record
 }
 
 func (a *audit) addProblem(k Key, format string, args ...any) {
@@ -295,6 +296,9 @@ func (a *audit) collectOrder(k Key, r Record) {
 		orderOf(id).items[strings.TrimPrefix(k.SK, "ITEM#")] = r
 	case ofOrder && strings.HasPrefix(k.SK, "EVENT#"):
 		orderOf(id).events[strings.TrimPrefix(k.SK, "EVENT#")] = r
+	case ofOrder && strings.HasPrefix(k.SK, "PAYMENT#"):
+		o := orderOf(id)
+		o.payments = append(o.payments, r)
 	case inCustomer && strings.HasPrefix(k.PK, "CUSTOMER#"):
 		o := orderOf(rest)
 		if o.customerCopy != nil {
@@ -464,7 +468,9 @@ func (a *audit) checkClaims(k Key, e *model.Entity, r Record) {
 			continue
 		}
 		if stored := a.requireRecord(k, fillTemplate(claim, claim.PK, r), metadataSortKey); stored != nil {
-			a.expectEqual(k, "the "+claim.ClaimantAttribute()+" of the record that reserves the "+claim.ClaimedAttribute(), r.Text(claim.ClaimantAttribute()), stored.Text(claim.ClaimantAttribute()))
+			for _, id := range claim.ClaimantAttributes() {
+				a.expectEqual(k, "the "+id+" of the record that reserves the "+claim.ClaimedAttribute(), r.Text(id), stored.Text(id))
+			}
 		}
 	}
 }
@@ -505,8 +511,8 @@ func (a *audit) checkRecord(k Key, r Record) {
 		return
 	}
 	if e.Kind == model.Claim {
-		id, _, _ := strings.Cut(string(e.Of.PK), "{")
-		if claimant := a.requireRecord(k, id+r.Text(e.ClaimantAttribute()), metadataSortKey); claimant != nil {
+		of := e.ClaimantKey(model.Record(r))
+		if claimant := a.requireRecord(k, of.PK, of.SK); claimant != nil {
 			a.expectEqual(k, "the key", fillTemplate(e, e.PK, claimant), k.PK)
 		}
 	}
@@ -619,6 +625,29 @@ func (a *audit) checkOrder(id string, o *auditedOrder) {
 	}
 	a.checkItems(k, o)
 	a.checkEvents(k, id, o)
+	a.checkPayments(k, o)
+}
+
+// checkPayments verifies the sums of an order's payments, and that no more was refunded than captured.
+func (a *audit) checkPayments(k Key, o *auditedOrder) {
+	sums := map[string]*big.Rat{"authorized": {}, "captured": {}, "refunded": {}}
+	sumOf := map[string]string{"authorization": "authorized", "capture": "captured", "refund": "refunded", "chargeback": "refunded"}
+	for _, p := range o.payments {
+		a.expectEqual(k, "the currency of a payment", o.record.Text("currency"), p.Text("currency"))
+		if kind := p.Text("kind"); kind == "void" {
+			sums["authorized"].Sub(sums["authorized"], p.Number("amount"))
+		} else {
+			sums[sumOf[kind]].Add(sums[sumOf[kind]], p.Number("amount"))
+		}
+	}
+	for name, want := range sums {
+		if got := o.record.Number(name); (got != nil || len(o.payments) > 0) && (got == nil || got.Cmp(want) != 0) {
+			a.addProblem(k, "%s is %s, but the payments add up to %s", name, FormatValue(o.record[name]), want.FloatString(2))
+		}
+	}
+	if sums["refunded"].Cmp(sums["captured"]) > 0 {
+		a.addProblem(k, "%s was refunded, but only %s was captured", sums["refunded"].FloatString(2), sums["captured"].FloatString(2))
+	}
 }
 
 func (a *audit) checkItems(k Key, o *auditedOrder) {
@@ -685,6 +714,7 @@ var statusesAllowingEvent = map[string][]string{
 	"held":                  {"pending", "confirmed"},
 	"released":              {"pending", "confirmed", "shipped", "delivered"},
 	"note_added":            {"pending", "confirmed", "shipped", "delivered", "cancelled"},
+	"payment_recorded":      {"pending", "confirmed", "shipped", "delivered", "cancelled"},
 }
 
 func (a *audit) checkEvents(k Key, id string, o *auditedOrder) {

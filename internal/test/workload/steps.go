@@ -191,6 +191,12 @@ func (s StepGenerator) Next(field, name string) Step {
 		if field == "holdOrder" {
 			in["reason"] = s.oneOf("fraud", "address")
 		}
+	case "recordPayment":
+		in["kind"], in["amount"] = s.oneOf("AUTHORIZATION", "CAPTURE", "CAPTURE", "VOID", "REFUND", "CHARGEBACK"), s.price()
+		in["provider"], in["reference"] = s.oneOf("stripe", "cash"), name
+		if s.IntN(4) == 0 {
+			in["reference"] = fmt.Sprintf("shared-%d", s.IntN(3))
+		}
 	case "createProduct":
 		keyed = true
 		in["sku"], in["name"], in["category"], in["unitPrice"] = s.newID("p"), "New product", s.oneOf("Things", "Others"), s.price()
@@ -260,7 +266,7 @@ var allowedStatuses = map[string][]string{
 	"confirmOrder": {"PENDING"}, "shipOrder": {"CONFIRMED"}, "deliverOrder": {"SHIPPED"}, "cancelOrder": {"PENDING", "CONFIRMED"},
 	"setOrderItem": {"PENDING"}, "removeOrderItem": {"PENDING"}, "updateShippingAddress": {"PENDING", "CONFIRMED"},
 	"updateOrder": {"PENDING", "CONFIRMED"}, "setAdjustments": {"PENDING", "CONFIRMED"},
-	"holdOrder": {"PENDING", "CONFIRMED"}, "releaseOrder": {"PENDING", "CONFIRMED"}, "addOrderNote": {"PENDING", "CONFIRMED", "SHIPPED", "DELIVERED", "CANCELLED"},
+	"holdOrder": {"PENDING", "CONFIRMED"}, "releaseOrder": {"PENDING", "CONFIRMED"}, "recordPayment": {"PENDING", "CONFIRMED", "SHIPPED", "DELIVERED", "CANCELLED"}, "addOrderNote": {"PENDING", "CONFIRMED", "SHIPPED", "DELIVERED", "CANCELLED"},
 }
 
 // ClientState contains the records that the clients have received in responses. It is safe for

@@ -1,0 +1,78 @@
+package change
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/derive"
+	"github.com/ordergraph/ordergraph/dynamo/model"
+)
+
+// RecordPayment adds a payment to an order, which can have any status. If the provider's ID of the payment
+// was already recorded with the same values, RecordPayment returns the earlier payment.
+//
+// Errors: commerce.NotFound, commerce.InvalidInput, commerce.AlreadyExists if the provider's ID was recorded
+// with other values, model.DerivationUnavailable, and errors from mutate.
+func (m Mutations) RecordPayment(ctx context.Context, caller Caller, cmd commerce.PaymentRecord) (*commerce.Payment, error) {
+	return mutate(ctx, m.table, &model.WriteRecordPayment, caller, cmd, m.table.DecodePayment, func(ctx context.Context, c *change) (*commerce.Payment, error) {
+		if err := c.Derivations.CheckReadable(model.EntityPaymentDue.Name); err != nil {
+			return nil, err
+		}
+		p := &commerce.Payment{OrderID: cmd.OrderID, Kind: cmd.Kind, Amount: cmd.Amount, ProviderReference: cmd.Provider + ":" + cmd.Reference, Actor: caller.Name}
+		claim := model.EntityPaymentClaim.ClaimedKey(model.EncodeAttributes(p))
+		before, current, err := c.readOrder(ctx, cmd.OrderID, nil, claim)
+		if err != nil {
+			return nil, err
+		}
+		if claimed, exists := c.knownRecord(claim); exists {
+			return c.recordedPayment(ctx, p, claimed)
+		}
+		if p.Amount.Currency != before.Total.Currency {
+			return nil, commerce.NewInvalidInput(commerce.FieldPath("amount", "currencyCode"), "is %s, but the order is in %s: use the currency of the order", p.Amount.Currency, before.Total.Currency)
+		}
+		after := *before
+		if after.PaymentTotals, err = derive.PaymentTotals(before.PaymentTotals, before.Total.Currency, *p); err == nil {
+			err = after.PaymentTotals.Check()
+		}
+		if err != nil {
+			return nil, err
+		}
+		e := commerce.Event{Type: commerce.EventPaymentRecorded, NoteCustomerID: before.CustomerID,
+			Note: fmt.Sprintf("%s: %s %s", strings.ToUpper(string(p.Kind)), p.Amount.Decimal(), p.Amount.Currency)}
+		if err := c.updateOrder(ctx, current, before, &after, e, nil); err != nil {
+			return nil, err
+		}
+		p.At = after.UpdatedAt
+		id, err := c.table.NewULID(p.At)
+		if err != nil {
+			return nil, err
+		}
+		p.ID = commerce.PaymentID(id)
+		c.createWithCopies(p)
+		return p, nil
+	})
+}
+
+// recordedPayment returns the payment that a claim names. If it differs from p, recordedPayment returns
+// commerce.AlreadyExists. It also returns model.ErrCorrupt, and errors from table.WrapError.
+func (c *change) recordedPayment(ctx context.Context, p *commerce.Payment, claim model.Record) (*commerce.Payment, error) {
+	refused := commerce.NewPaymentExists(p.Provider(), p.Reference())
+	if model.TextOf(claim, "orderId") != string(p.OrderID) {
+		return nil, refused
+	}
+	k := model.EntityPaymentClaim.ClaimantKey(claim)
+	records, err := c.read(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	if records[0] == nil {
+		return nil, fmt.Errorf("%w: payment %s does not exist, but its ID at the provider is claimed", model.ErrCorrupt, k.Text())
+	}
+	recorded, err := c.table.DecodePayment(model.Reader{Record: records[0]})
+	if err == nil && (recorded.Kind != p.Kind || !recorded.Amount.Equal(p.Amount)) {
+		return nil, refused
+	}
+	return recorded, err
+}
