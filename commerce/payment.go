@@ -189,7 +189,8 @@ func (o Order) PaymentState() PaymentState {
 	return StatePaid
 }
 
-// PaymentDue returns the state of payment of an order with an outstanding payment. For other orders, and for orders that do not use payments, it returns "".
+// PaymentDue returns the state of payment of an order with an outstanding payment. For other orders,
+// and for orders that do not use payments, it returns "".
 func (o Order) PaymentDue() PaymentDue {
 	if o.PaymentTotals == nil || o.Outstanding().Amount.IsZero() || o.PaymentState() == StateRefunded {
 		return ""
