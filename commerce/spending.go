@@ -51,8 +51,11 @@ type DailySales struct {
 // DailySales returns the amount by which the order increases the sales of a day. For a cancelled order, the
 // amount is 0.
 func (o Order) DailySales() DailySales {
-	s := o.Spending()
-	return DailySales{Day: Date(o.PlacedAt.UTC().Format(time.DateOnly)), Total: s.Total, Orders: s.Orders}
+	s, placed := o.Spending(), o.PlacedAt
+	if at, ok := o.ID.Time(); ok { // the time in the ID never changes
+		placed = at
+	}
+	return DailySales{Day: Date(placed.UTC().Format(time.DateOnly)), Total: s.Total, Orders: s.Orders}
 }
 
 // SumDailySales returns the sales of each day, the earliest day first. The parameter parts must contain all
@@ -73,7 +76,9 @@ func SumDailySales(parts []*DailySales) ([]*DailySales, error) {
 		}
 		day.Total, day.Orders = total, day.Orders+part.Orders
 	}
-	return slices.SortedFunc(maps.Values(days), func(a, b *DailySales) int { return cmp.Compare(a.Day, b.Day) }), nil
+	all := slices.AppendSeq(make([]*DailySales, 0, len(days)), maps.Values(days))
+	slices.SortFunc(all, func(a, b *DailySales) int { return cmp.Compare(a.Day, b.Day) })
+	return all, nil
 }
 
 // MonthOf returns the month of a time in UTC, such as "2026-04".

@@ -176,8 +176,10 @@ func TestPaymentsInAnOldTable(t *testing.T) {
 	if _, err := pay(t, store, id, "capture 1", "ch_1"); !errors.As(err, &unavailable) || unavailable.Name != model.EntityPaymentDue.Name {
 		t.Errorf("the payment: %v", err)
 	}
-	if _, err := store.ApplyDerivation(t.Context(), derivation(t, model.EntityPaymentDue.Name), applied(clock, model.Written)); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{model.EntityPaymentDue.Name, model.OrderAdjustments} {
+		if _, err := store.ApplyDerivation(t.Context(), derivation(t, name), applied(clock, model.Written)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if _, err := pay(t, store, id, "capture 1", "ch_1"); err != nil {
 		t.Errorf("the payment: %v", err)

@@ -45,3 +45,23 @@ func TestLoadInterruptsSales(t *testing.T) {
 	}
 	interrupted("an import")
 }
+
+// If the total of an order cannot be read, the sales of its counter cannot be verified, so they do not become
+// readable. They can be dropped.
+func TestSalesWithUnreadableTotals(t *testing.T) {
+	clock, db := newMovingClock(start), storetest.Engines()[0].Client(t)
+	r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 3), dynamo.Options{Clock: clock.Now})
+	d := derivation(t, model.EntityDailySales.Name)
+	r.Set("ORDER#"+storetest.SmallOrderID(0), "#METADATA", storetest.Item{"total": storetest.Str("much")})
+	if _, err := r.Store.ApplyDerivation(t.Context(), d, applied(clock, model.Written)); err == nil {
+		t.Error("sales without an order became readable")
+	}
+	if _, err := r.Store.DropDerivation(t.Context(), d, applied(clock, model.Dropped)); err != nil {
+		t.Error(err)
+	}
+	for key := range r.All() {
+		if strings.HasPrefix(key, "SALES") {
+			t.Errorf("after the drop, %s exists", key)
+		}
+	}
+}

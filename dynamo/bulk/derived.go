@@ -160,6 +160,9 @@ func (t Transfers) interruptSales(ctx context.Context) error {
 		return nil
 	}
 	return t.table.UpdateLayout(ctx, func(l *model.StoredLayout) error {
+		if state := l.Derivations.Of(name).State; state != model.Readable && state != model.Backfilled {
+			return nil
+		}
 		l.Derivations[name] = model.DerivationStatus{State: model.Written, Since: t.table.Now().UTC().Truncate(time.Millisecond), Segments: 1}
 		return nil
 	})

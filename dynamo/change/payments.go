@@ -17,8 +17,10 @@ import (
 // with other values, model.DerivationUnavailable, and errors from mutate.
 func (m Mutations) RecordPayment(ctx context.Context, caller Caller, cmd commerce.PaymentRecord) (*commerce.Payment, error) {
 	return mutate(ctx, m.table, &model.WriteRecordPayment, caller, cmd, m.table.DecodePayment, func(ctx context.Context, c *change) (*commerce.Payment, error) {
-		if err := c.Derivations.CheckReadable(model.EntityPaymentDue.Name); err != nil {
-			return nil, err
+		for _, name := range []string{model.EntityPaymentDue.Name, model.OrderAdjustments} {
+			if err := c.Derivations.CheckReadable(name); err != nil {
+				return nil, err
+			}
 		}
 		p := &commerce.Payment{OrderID: cmd.OrderID, Kind: cmd.Kind, Amount: cmd.Amount, ProviderReference: cmd.Provider + ":" + cmd.Reference, Actor: caller.Name}
 		claim := model.EntityPaymentClaim.ClaimedKey(model.EncodeAttributes(p))

@@ -254,6 +254,8 @@ type check struct {
 	// numbers compares derived numbers with the scanned records. It includes orders only after they
 	// are verified.
 	numbers numbers
+	// salesVerified reports whether the check includes the sales by day.
+	salesVerified bool
 	// orders contains what the scan has learnt about the orders, for recounts.
 	orders *scannedOrders
 	// scannedCounts are the scanned records with order counts by status. keepsStatusCounts reports
@@ -352,7 +354,11 @@ func newCheck(t *table.Table, client *client, opts Options, reports *recentSet) 
 		missingCopies: map[commerce.CustomerID]int{}, scannedCounts: map[derive.Target]bool{},
 	}
 	c.opts.Repair = opts.Repair && opts.Derivation == nil
-	if !c.verifiesSales() || !t.Layout.Derivations().Writes(model.EntityDailySales.Name) {
+	sales := t.Layout.Derivations().Of(model.EntityDailySales.Name)
+	if c.salesVerified = sales.State == model.Readable; opts.Derivation != nil {
+		c.salesVerified = opts.Derivation.Entity == &model.EntityDailySales
+	}
+	if !c.salesVerified || !t.Layout.Derivations().Writes(model.EntityDailySales.Name) {
 		c.numbers.omitted = &model.EntityDailySales
 	}
 	c.orders, c.statuses = newScannedOrders(c), c.recountStatuses()

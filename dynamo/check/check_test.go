@@ -13,6 +13,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/check"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/test/longtest"
 	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
@@ -363,8 +364,11 @@ func damages() []damage {
 			r.Set("ORDER_COUNTS", "PART#3", storetest.Item{"pending": storetest.Num("99")})
 			r.Delete("ORDER_COUNTS", "PART#4")
 		}},
-		{name: "sales that the table should not have", found: "daily-sales 1", do: func(r storetest.RawTable) {
-			r.Put(storetest.Item{"pk": storetest.Str("SALES"), "sk": storetest.Str("DAY#USD#2026-01-01#3")})
+		{name: "sales of a day without orders", found: "daily-sales 1", changes: true, do: func(r storetest.RawTable) {
+			storetest.MakeReadable(r.T, r, model.EntityDailySales.Name)
+			r.Check(check.Options{Repair: true})
+			r.Put(storetest.Item{"pk": storetest.Str("SALES"), "sk": storetest.Str("DAY#USD#2025-01-01#3"), "entity": storetest.Str("dailySales"), "currency": storetest.Str("USD"),
+				"day": storetest.Str("2025-01-01"), "part": storetest.Str("3"), "orders": storetest.Num("1"), "spent": storetest.Num("5")})
 		}},
 		{name: "products of a warehouse counted wrong", found: "product-count 1", do: func(r storetest.RawTable) {
 			r.Set("WAREHOUSE#w1", own, storetest.Item{"productCount": storetest.Num("77")})

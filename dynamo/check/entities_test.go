@@ -26,7 +26,7 @@ import (
 // unverifiedChanges has the changes that a check does not find, by reason. The test fails if a
 // check finds one of them, so the lists stay exact.
 func unverifiedChanges() map[string][]string {
-	alone := []string{"orderEvent.actor", "warehouse.name", "deletedCustomer.deletedAt", "layout.derivations"}
+	alone := []string{"orderEvent.actor", "warehouse.name", "deletedCustomer.deletedAt", "layout.derivations", "payment.actor"}
 	for _, e := range model.Entities() {
 		versioned := slices.ContainsFunc(model.AttributesOf(e), func(a model.Attribute) bool { return a.Name == model.AttrVersion })
 		if ordered := e.BaseEntity() == &model.EntityOrder; versioned && !ordered && len(e.BaseEntity().Edges()) == 0 {
@@ -39,6 +39,7 @@ func unverifiedChanges() map[string][]string {
 		"loaded orders have no last event, and the next change writes it": {
 			"lastEvent lost", "lastEvent.orderId", "lastEvent.actor", "lastEvent.to",
 		},
+		"a repair has counted the orders":                                 {"lastEvent.reservationsCounted"},
 		"no other record contains the layout":                             {"layout lost"},
 		"such a key belongs to no entity":                                 {"layout of nobody"},
 		"a deleted customer may have no orders":                           {"deletedCustomer lost"},

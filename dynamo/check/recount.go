@@ -179,7 +179,7 @@ func (c *check) recountStatuses() *recount {
 				switch now.numbers = numbers; {
 				case unreadable != "":
 					now.doubt = fmt.Sprintf("the status of %s cannot be read", model.OrderByID.Key(c.table.KeyBuilder(), unreadable).PK)
-				case t.Entity == &model.EntityDailySales && c.hasAnyUnreadableOrder():
+				case t.Entity == &model.EntityDailySales && c.orders.hasUnknownTotal(counter):
 					now.doubt = "the total of an order cannot be read"
 				case !model.EqualRecords(before[t].record, now.record):
 					now.doubt = reasonOrdersChanged
@@ -194,7 +194,7 @@ func (c *check) recountStatuses() *recount {
 		placed, err := c.orders.discover(ctx)
 		for _, id := range placed {
 			for _, t := range targets[statusCountsTarget(c.layout().OrderCounter(id))] {
-				if now := all[t]; now.doubt == "" {
+				if now := all[t]; now.doubt == "" && mayAddUp(t, id) {
 					now.doubt = reasonOrdersChanged
 					all[t] = now
 				}
@@ -275,6 +275,8 @@ type scannedOrders struct {
 	// misleading contains the orders whose own record contributes other amounts than the order should,
 	// because it could not be repaired. The values are further customers who may have a copy.
 	misleading map[commerce.OrderID]map[commerce.CustomerID]bool
+	// unknownTotals are the records that count an order by status whose total cannot be read.
+	unknownTotals map[derive.Target]bool
 	// discoveredUntil is the time when discover last queried the index.
 	discoveredUntil time.Time
 }
@@ -284,6 +286,7 @@ func newScannedOrders(c *check) *scannedOrders {
 	return &scannedOrders{
 		check: c, since: now.Add(-maxVisibilityDelay), discoveredUntil: now,
 		settled: map[derive.Target]totals{}, open: map[derive.Target]map[commerce.OrderID]commerce.Status{}, misleading: map[commerce.OrderID]map[commerce.CustomerID]bool{},
+		unknownTotals: map[derive.Target]bool{},
 	}
 }
 
@@ -347,6 +350,14 @@ func (s *scannedOrders) unsettled(includes func(counter derive.Target, status co
 	return orders, settled
 }
 
+// hasUnknownTotal reports whether the total of an order cannot be read. counter is the record that counts the
+// order by status.
+func (s *scannedOrders) hasUnknownTotal(counter derive.Target) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.unknownTotals[counter]
+}
+
 // count adds up what orders contribute. Its argument is as for unsettled. If the status of an order
 // cannot be read, it returns this order's ID as unreadable.
 //
@@ -376,6 +387,11 @@ func (s *scannedOrders) count(ctx context.Context, includes func(derive.Target, 
 			extra, misleading := s.misleading[id]
 			s.mu.Unlock()
 			o, complete := c.ownOrder(id, found[keys[i]], nil)
+			if o != nil && o.Total.Currency == "" {
+				s.mu.Lock()
+				s.unknownTotals[statusCountsTarget(c.layout().OrderCounter(id))] = true
+				s.mu.Unlock()
+			}
 			switch {
 			case misleading || found[keys[i]] != nil && o == nil:
 				special = append(special, func(ctx context.Context) error {

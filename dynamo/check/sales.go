@@ -15,22 +15,21 @@ func counterOf(t derive.Target) derive.Target {
 	return t
 }
 
+// mayAddUp reports whether an order may contribute to a record with sales or with order counts.
+func mayAddUp(t derive.Target, id commerce.OrderID) bool {
+	_, isULID := id.Time()
+	return t.Entity != &model.EntityDailySales || !isULID || t.Value(1) == string(commerce.Order{ID: id}.DailySales().Day)
+}
+
 // salesTargetAt returns the record with a primary key that adds up the sales of a day.
 func salesTargetAt(k model.Keys) derive.Target {
 	values, _ := model.EntityDailySales.SK.Values(k.SK)
 	return derive.TargetOf(&model.EntityDailySales, append(values, model.EntityDailySales.Shard(k.PK))...)
 }
 
-// verifiesSales reports whether the check includes the sales by day. They are omitted while they are
-// backfilled, because old records lack them.
-func (c *check) verifiesSales() bool {
-	e := &model.EntityDailySales
-	if d := c.opts.Derivation; d != nil {
-		return d.Entity == e
-	}
-	state := c.table.Layout.Derivations().Of(e.Name).State
-	return state == model.Readable || state == model.Absent
-}
+// verifiesSales reports whether the check includes the sales by day, according to their state when it
+// begins. It omits them until they are readable, because older records lack them.
+func (c *check) verifiesSales() bool { return c.salesVerified }
 
 // addStoredSales adds the numbers in a scanned record with the sales of a day. If the record is
 // inconsistent, it is verified again in any case.
@@ -106,10 +105,4 @@ func (c *check) markSalesChanged(records []model.Record) {
 			}
 		})
 	}
-}
-
-func (c *check) hasAnyUnreadableOrder() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.unreadableCustomers) > 0 || c.abandonedOrder != ""
 }

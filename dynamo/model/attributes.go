@@ -519,7 +519,10 @@ func (a *attributeVisitor) adjustments(o *commerce.Order) {
 	const name = AttrAdjustments
 	switch a.mode {
 	case modeReading:
-		list, _ := a.mapListAttribute(name)
+		list, isList := a.mapListAttribute(name)
+		if a.Has(name) && !isList {
+			a.Fail(name, "is not a list")
+		}
 		for list.length > 0 {
 			inside, ok := list.next()
 			adjustment := attributeVisitor{Reader: inside, currency: a.currency}

@@ -68,8 +68,10 @@ func TestSalesByDay(t *testing.T) {
 			t.Errorf("the sales are %v, then %v and %v", before, one, two)
 		}
 		storetest.AssertConsistent(t, db, s.table, 3)
-		if none := s.sales(t, `{from: "2020-01-01", to: "2020-01-01"}`); len(none) > 0 {
-			t.Errorf("without days, the sales are %v", none)
+		for _, none := range []string{`{from: "2020-01-01", to: "2020-01-01"}`, `{from: "2020-01-01", to: "2020-01-02"}`} {
+			if got := s.api.ask(t, `{ sales(placed: `+none+`, currency: "USD") { day } }`, nil); string(got.Data) != `{"sales":[]}` {
+				t.Errorf("the sales of %s are %s", none, got.Data)
+			}
 		}
 		for _, placed := range []string{`{from: "2026-01-01"}`, `{to: "2026-01-01"}`, `{from: "2026-01-01", to: "2026-02-02"}`, `{from: "2026-02-01", to: "2026-01-01"}`} {
 			s.refuseSales(t, `placed: `+placed+`, currency: "USD"`, "BAD_USER_INPUT", "placed")
