@@ -3954,11 +3954,11 @@ Who the shop contacts about an order.
 Access: customers (their own), staff, admins, services.
 """
 type OrderContact @access(permission: READ_ORDER) {
-  "The email address, or null if there is none."
+  "The email address."
   email: String
-  "The phone number, or null if there is none."
+  "The phone number."
   phone: String
-  "The name, or null if there is none."
+  "The name."
   name: String
 }
 

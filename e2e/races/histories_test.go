@@ -120,8 +120,8 @@ func recordOf(a *storetest.AuditResult, subject string) storetest.Record {
 // checkVersions verifies that each version of a record was returned in a response. So each
 // confirmed change created one version, and no other change was made. checkVersions returns the
 // number of changes. It omits inventory levels, because shipments change them, too, and warehouses,
-// because new inventory levels change their numbers, and orders with payments, which a response with a payment
-// does not contain. checkStock verifies the levels.
+// because new inventory levels change their numbers. checkStock verifies the levels. It also omits
+// orders with payments, because the response to a payment does not contain the order's version.
 func checkVersions(t *rapid.T, a *storetest.AuditResult, log []sentMutation) int {
 	returned, paid, n := map[string]map[int]bool{}, map[string]bool{}, 0
 	for _, e := range log {
