@@ -1,5 +1,7 @@
 package commerce
 
+import "time"
+
 // The types in this file are commands. A command contains the validated values of a change that a
 // client requested. If a client uses an idempotency key again, the server compares the hashes of
 // the commands' JSON forms.
@@ -37,6 +39,8 @@ type OrderRequest struct {
 	Contact         *OrderContact     `json:",omitempty"`
 	Adjustments     []OrderAdjustment `json:",omitempty"`
 	CustomFields    CustomValues      `json:",omitzero"`
+	// ExpiresAt is nil if the order does not expire, or expires after the default time.
+	ExpiresAt *time.Time `json:",omitempty"`
 	// If ExpectedTotal is not nil, the request is rejected unless the order has this total.
 	ExpectedTotal *Money `json:",omitempty"`
 }
@@ -59,6 +63,8 @@ type OrderStatusChange struct {
 	// If WithoutAddress is true, the order can be shipped even if it has no shipping address.
 	WithoutAddress bool   `json:",omitempty"`
 	Note           string `json:",omitempty"`
+	// If Expired is true, To is Cancelled, and the change is rejected unless the order has expired.
+	Expired bool `json:",omitempty"`
 	// If ExpectedVersion is not nil, the change is rejected unless the order has this version.
 	ExpectedVersion *int `json:",omitempty"`
 }

@@ -35,6 +35,9 @@ type Order struct {
 	TrackingNumber, Carrier string
 	// Hold is nil unless the order is on hold.
 	Hold *OrderHold
+	// ExpiresAt is when the order is cancelled unless it was confirmed, paid or held until then. It is nil
+	// if the order does not expire.
+	ExpiresAt *time.Time
 	// PaymentTotals is nil until a payment is recorded.
 	PaymentTotals *PaymentTotals
 	CustomFields  CustomValues
@@ -194,6 +197,12 @@ type OrderHold struct {
 	// Reason is a text for staff.
 	Reason string
 	Since  time.Time
+}
+
+// CanExpire reports whether the order is cancelled at the time ExpiresAt: it is pending, not on hold, and
+// has neither an authorized nor a captured payment.
+func (o Order) CanExpire() bool {
+	return o.Status == Pending && o.Hold == nil && o.Authorized().Amount.IsZero() && o.Captured().Amount.IsZero()
 }
 
 // AvailableTransitions returns the statuses to which the order can change next.

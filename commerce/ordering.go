@@ -54,7 +54,18 @@ func (c OrderRequest) Place(id OrderID, at time.Time, customer Customer, product
 		items[i].OrderID, items[i].CustomerID = id, customer.ID
 	}
 	return Order{ID: id, CustomerID: customer.ID, Status: Pending, AccountRepID: customer.AccountRepID, ShippingAddress: c.ShippingAddress, CustomFields: c.CustomFields,
-		BillingAddress: c.BillingAddress, Contact: c.Contact, Adjustments: q.adjustments, Total: *q.Total, PlacedAt: at, UpdatedAt: at, Version: 1}.withItems(items), nil
+		BillingAddress: c.BillingAddress, Contact: c.Contact, Adjustments: q.adjustments, ExpiresAt: c.ExpiresAt, Total: *q.Total, PlacedAt: at, UpdatedAt: at, Version: 1}.withItems(items), nil
+}
+
+// MaxOrderExpiry is the maximum time after which an order expires.
+const MaxOrderExpiry = 365 * 24 * time.Hour
+
+// CheckExpiry returns InvalidInput if an order that is placed at a time would expire before, or much later.
+func (c OrderRequest) CheckExpiry(at time.Time) error {
+	if c.ExpiresAt == nil || c.ExpiresAt.After(at) && !c.ExpiresAt.After(at.Add(MaxOrderExpiry)) {
+		return nil
+	}
+	return NewInvalidInput(FieldPath("expiresAt"), "is %s: use a time in the future, at most a year from now", c.ExpiresAt.UTC().Format(time.RFC3339))
 }
 
 // withItemsAndTotal returns a copy of the order with new line items. It also sets the total and the item

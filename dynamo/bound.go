@@ -138,7 +138,7 @@ func (b CostBounds) MutationBound(p model.WritePattern) MutationCostBound {
 	bound.Requests += 2
 	read(1, p.Writes...)
 	read(commerce.MaxLines, p.WritesPerLine...)
-	read(1, p.OptionalWrites...)
+	read(1, p.MaxOptionalWrites()...)
 	if len(p.ReadsOnFailure) > 0 {
 		bound.Requests++
 		read(1, p.ReadsOnFailure...)
@@ -169,7 +169,7 @@ func (b CostBounds) WriteUnits(mutation string, lines int) (most float64) {
 	for _, p := range model.WritePatterns() {
 		if p.Mutation == mutation {
 			write(1, p.Writes...)
-			write(1, p.OptionalWrites...)
+			write(1, p.MaxOptionalWrites()...)
 			write(lines, p.WritesPerLine...)
 			write(lines, p.OptionalWritesPerLine...)
 			if p.Buckets {

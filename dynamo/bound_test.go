@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -63,6 +64,9 @@ func TestRecordSizesStayWithinBounds(t *testing.T) {
 		order.Lines = append(order.Lines, commerce.OrderLine{SKU: sku, Quantity: 999_999})
 	}
 	placed, err := store.PlaceOrder(ctx, caller(), order)
+	must(err)
+	order.ExpiresAt = new(placed.PlacedAt.Add(time.Hour))
+	_, err = store.PlaceOrder(ctx, caller(), order)
 	must(err)
 	captured, err := commerce.ParseMoney("9999999999999.99", "USD")
 	must(err)

@@ -77,7 +77,7 @@ func (s *Store) PlanDrop(ctx context.Context, d model.Derivation, opts Derivatio
 	if err := s.table.FollowLayout(ctx); err != nil {
 		return DerivationCost{}, err
 	}
-	found, err := newStore(s.table.WithDerivation(d.Name, model.Dropped), s.reservations).CheckRecords(ctx, opts.check(d))
+	found, err := newStore(s.table.WithDerivation(d.Name, model.Dropped), s.opts).CheckRecords(ctx, opts.check(d))
 	cost := DerivationCost{found.UnrepairedCount(), found.ReadUnits, found.WriteUnits}
 	if cost.Records > 0 {
 		cost.ReadUnits += found.ScanUnits + found.AddedUnits // to verify that nothing remains

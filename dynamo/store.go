@@ -56,21 +56,24 @@ type Options struct {
 	// Reservations limits what a customer can reserve with its own requests. By default, there is no
 	// limit.
 	Reservations commerce.ReservationLimits
+	// OrderExpiry is the time after which an order expires if its request contains no other time. By
+	// default, orders do not expire.
+	OrderExpiry time.Duration
 }
 
 // Store reads and writes the order book in one table. It is safe for concurrent use. It does not
 // cache records.
 type Store struct {
-	table        *table.Table
-	reservations commerce.ReservationLimits
+	table *table.Table
+	opts  Options
 	change.Mutations
 	check.Checker
 	bulk.Transfers
 }
 
 // newStore returns a Store for a table.
-func newStore(t *table.Table, reservations commerce.ReservationLimits) *Store {
-	return &Store{t, reservations, change.NewMutations(t, reservations), check.NewChecker(t), bulk.NewTransfers(t)}
+func newStore(t *table.Table, opts Options) *Store {
+	return &Store{t, opts, change.NewMutations(t, opts.Reservations, opts.OrderExpiry), check.NewChecker(t), bulk.NewTransfers(t)}
 }
 
 // New returns a Store for the table opts.Table, which it accesses through db. New sends no request.
@@ -87,12 +90,12 @@ func New(db *dynamodb.Client, opts Options) (*Store, error) {
 		Codec:    model.Codec{Currency: cmp.Or(opts.Currency, "USD"), Layout: model.NewCurrentLayout(model.OneEra(opts.Shards)), ElectroDB: opts.ElectroDB},
 		IDSource: model.IDSource{Clock: opts.Clock, Entropy: opts.Entropy}, Log: opts.Log, Observer: opts.Observer, Attempts: opts.Attempts,
 	})
-	return newStore(t, opts.Reservations), nil
+	return newStore(t, opts), nil
 }
 
 // Consistent returns a Store for the same table with strongly consistent reads, which cost twice as
 // much. Reads of the index remain eventually consistent.
-func (s *Store) Consistent() *Store { return newStore(s.table.Consistent(), s.reservations) }
+func (s *Store) Consistent() *Store { return newStore(s.table.Consistent(), s.opts) }
 
 // DefaultCurrency returns the currency of records that do not specify a currency.
 func (s *Store) DefaultCurrency() commerce.Currency { return s.table.Currency }

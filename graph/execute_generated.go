@@ -3682,20 +3682,22 @@ func numberOrder(name string) (int, operation.ArgumentsReader) {
 		return 19, nil
 	case "hold":
 		return 20, nil
-	case "shippingAddress":
+	case "expiresAt":
 		return 21, nil
-	case "billingAddress":
+	case "shippingAddress":
 		return 22, nil
-	case "contact":
+	case "billingAddress":
 		return 23, nil
-	case "trackingNumber":
+	case "contact":
 		return 24, nil
-	case "carrier":
+	case "trackingNumber":
 		return 25, nil
-	case "accountRep":
+	case "carrier":
 		return 26, nil
-	case "version":
+	case "accountRep":
 		return 27, nil
+	case "version":
+		return 28, nil
 	default:
 		return 0, nil
 	}
@@ -3874,7 +3876,13 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectOrderHold(f.Set, obj.Hold)
 		x.leave()
 		return written || x.writeNull()
-	case 21: // shippingAddress
+	case 21: // expiresAt
+		if obj.ExpiresAt == nil {
+			return x.writeNull()
+		}
+		x.out = scalar.AppendDateTime(x.out, *obj.ExpiresAt)
+		return true
+	case 22: // shippingAddress
 		if obj.ShippingAddress == nil {
 			return x.writeNull()
 		}
@@ -3882,7 +3890,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectAddress(f.Set, obj.ShippingAddress)
 		x.leave()
 		return written || x.writeNull()
-	case 22: // billingAddress
+	case 23: // billingAddress
 		if obj.BillingAddress == nil {
 			return x.writeNull()
 		}
@@ -3890,7 +3898,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectAddress(f.Set, obj.BillingAddress)
 		x.leave()
 		return written || x.writeNull()
-	case 23: // contact
+	case 24: // contact
 		if obj.Contact == nil {
 			return x.writeNull()
 		}
@@ -3898,7 +3906,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectOrderContact(f.Set, obj.Contact)
 		x.leave()
 		return written || x.writeNull()
-	case 24: // trackingNumber
+	case 25: // trackingNumber
 		v, ok := x.resolveOrderTrackingNumber(f, obj)
 		if !ok {
 			return x.writeNull()
@@ -3908,7 +3916,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		}
 		x.out = scalar.AppendString(x.out, *v)
 		return true
-	case 25: // carrier
+	case 26: // carrier
 		v, ok := x.resolveOrderCarrier(f, obj)
 		if !ok {
 			return x.writeNull()
@@ -3918,7 +3926,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		}
 		x.out = scalar.AppendString(x.out, *v)
 		return true
-	case 26: // accountRep
+	case 27: // accountRep
 		v, ok := x.resolveOrderAccountRep(f, obj)
 		if !ok {
 			return x.writeNull()
@@ -3930,7 +3938,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectEmployee(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 27: // version
+	case 28: // version
 		x.out = scalar.AppendInt(x.out, obj.Version)
 		return true
 	case 0:
@@ -6033,34 +6041,36 @@ func numberQuery(name string) (int, operation.ArgumentsReader) {
 		return 11, readQueryOrdersByStatusArguments
 	case "ordersByPaymentState":
 		return 12, readQueryOrdersByPaymentStateArguments
+	case "expiringOrders":
+		return 13, readQueryExpiringOrdersArguments
 	case "product":
-		return 13, readQueryProductArguments
+		return 14, readQueryProductArguments
 	case "productsBySku":
-		return 14, readQueryProductsBySkuArguments
+		return 15, readQueryProductsBySkuArguments
 	case "quote":
-		return 15, readQueryQuoteArguments
+		return 16, readQueryQuoteArguments
 	case "products":
-		return 16, readQueryProductsArguments
+		return 17, readQueryProductsArguments
 	case "categories":
-		return 17, readQueryCategoriesArguments
+		return 18, readQueryCategoriesArguments
 	case "inventoryLevel":
-		return 18, readQueryInventoryLevelArguments
+		return 19, readQueryInventoryLevelArguments
 	case "employee":
-		return 19, readQueryEmployeeArguments
+		return 20, readQueryEmployeeArguments
 	case "employees":
-		return 20, readQueryEmployeesArguments
+		return 21, readQueryEmployeesArguments
 	case "employeesByName":
-		return 21, readQueryEmployeesByNameArguments
+		return 22, readQueryEmployeesByNameArguments
 	case "employeesByJobTitle":
-		return 22, readQueryEmployeesByJobTitleArguments
+		return 23, readQueryEmployeesByJobTitleArguments
 	case "warehouse":
-		return 23, readQueryWarehouseArguments
+		return 24, readQueryWarehouseArguments
 	case "warehouses":
-		return 24, readQueryWarehousesArguments
+		return 25, readQueryWarehousesArguments
 	case "_entities":
-		return 25, readQueryEntitiesArguments
+		return 26, readQueryEntitiesArguments
 	case "_service":
-		return 26, nil
+		return 27, nil
 	default:
 		return 0, nil
 	}
@@ -6209,7 +6219,19 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectOrderConnection(f.Set, v)
 		x.leave()
 		return written
-	case 13: // product
+	case 13: // expiringOrders
+		v, ok := x.resolveQueryExpiringOrders(f)
+		if !ok {
+			return false
+		}
+		if v == nil {
+			return x.recordMissing(f, nullElement)
+		}
+		x.enter(f)
+		written := x.objectOrderConnection(f.Set, v)
+		x.leave()
+		return written
+	case 14: // product
 		v, ok := x.resolveQueryProduct(f)
 		if !ok {
 			return x.writeNull()
@@ -6221,13 +6243,13 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectProduct(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 14: // productsBySku
+	case 15: // productsBySku
 		v, ok := x.resolveQueryProductsBySku(f)
 		if !ok {
 			return false
 		}
 		return x.listProductOrNull(f, v)
-	case 15: // quote
+	case 16: // quote
 		v, ok := x.resolveQueryQuote(f)
 		if !ok {
 			return x.writeNull()
@@ -6239,7 +6261,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectQuote(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 16: // products
+	case 17: // products
 		v, ok := x.resolveQueryProducts(f)
 		if !ok {
 			return false
@@ -6251,7 +6273,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectProductConnection(f.Set, v)
 		x.leave()
 		return written
-	case 17: // categories
+	case 18: // categories
 		v, ok := x.resolveQueryCategories(f)
 		if !ok {
 			return false
@@ -6263,7 +6285,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectCategoryConnection(f.Set, v)
 		x.leave()
 		return written
-	case 18: // inventoryLevel
+	case 19: // inventoryLevel
 		v, ok := x.resolveQueryInventoryLevel(f)
 		if !ok {
 			return x.writeNull()
@@ -6275,7 +6297,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectInventoryLevel(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 19: // employee
+	case 20: // employee
 		v, ok := x.resolveQueryEmployee(f)
 		if !ok {
 			return x.writeNull()
@@ -6287,7 +6309,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployee(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 20: // employees
+	case 21: // employees
 		v, ok := x.resolveQueryEmployees(f)
 		if !ok {
 			return false
@@ -6299,7 +6321,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
-	case 21: // employeesByName
+	case 22: // employeesByName
 		v, ok := x.resolveQueryEmployeesByName(f)
 		if !ok {
 			return false
@@ -6311,7 +6333,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
-	case 22: // employeesByJobTitle
+	case 23: // employeesByJobTitle
 		v, ok := x.resolveQueryEmployeesByJobTitle(f)
 		if !ok {
 			return false
@@ -6323,7 +6345,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
-	case 23: // warehouse
+	case 24: // warehouse
 		v, ok := x.resolveQueryWarehouse(f)
 		if !ok {
 			return x.writeNull()
@@ -6335,7 +6357,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectWarehouse(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 24: // warehouses
+	case 25: // warehouses
 		v, ok := x.resolveQueryWarehouses(f)
 		if !ok {
 			return false
@@ -6347,13 +6369,13 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectWarehouseConnection(f.Set, v)
 		x.leave()
 		return written
-	case 25: // _entities
+	case 26: // _entities
 		v, ok := x.resolveQueryEntities(f)
 		if !ok {
 			return false
 		}
 		return x.list_EntityOrNull(f, v)
-	case 26: // _service
+	case 27: // _service
 		v, ok := x.resolveQueryService(f)
 		if !ok {
 			return false
@@ -6644,6 +6666,35 @@ func (x *execution) resolveQueryOrdersByPaymentState(f *operation.Field) (v *pag
 	x.currentField = f
 	x.pages++
 	v, err := x.queryResolvers.OrdersByPaymentState(x.resolverCtx, a.paymentState, a.first, a.after, a.last, a.before)
+	return v, x.recordError(f, err)
+}
+
+type queryExpiringOrdersArguments struct {
+	first  *int32
+	after  *string
+	last   *int32
+	before *string
+}
+
+func readQueryExpiringOrdersArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_expiringOrders_args(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return &queryExpiringOrdersArguments{
+		first:  read["first"].(*int32),
+		after:  read["after"].(*string),
+		last:   read["last"].(*int32),
+		before: read["before"].(*string),
+	}, nil
+}
+
+func (x *execution) resolveQueryExpiringOrders(f *operation.Field) (v *paging.Connection[*commerce.Order], ok bool) {
+	defer x.recoverPanic(f, &ok)
+	a := f.ArgumentsIn(x.operation.arguments).(*queryExpiringOrdersArguments)
+	x.currentField = f
+	x.pages++
+	v, err := x.queryResolvers.ExpiringOrders(x.resolverCtx, a.first, a.after, a.last, a.before)
 	return v, x.recordError(f, err)
 }
 

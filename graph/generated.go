@@ -301,6 +301,7 @@ type ComplexityRoot struct {
 		Carrier              func(childComplexity int) int
 		Contact              func(childComplexity int) int
 		Customer             func(childComplexity int) int
+		ExpiresAt            func(childComplexity int) int
 		Hold                 func(childComplexity int) int
 		ID                   func(childComplexity int) int
 		Item                 func(childComplexity int, productID string) int
@@ -484,6 +485,7 @@ type ComplexityRoot struct {
 		Employees            func(childComplexity int, hired *commerce.DateRange, first *int32, after *string, last *int32, before *string) int
 		EmployeesByJobTitle  func(childComplexity int, jobTitle string, first *int32, after *string, last *int32, before *string) int
 		EmployeesByName      func(childComplexity int, name string, first *int32, after *string, last *int32, before *string) int
+		ExpiringOrders       func(childComplexity int, first *int32, after *string, last *int32, before *string) int
 		InventoryLevel       func(childComplexity int, sku string, warehouseID string) int
 		Order                func(childComplexity int, id string) int
 		OrderCounts          func(childComplexity int) int
@@ -786,6 +788,7 @@ type QueryResolver interface {
 	Sales(ctx context.Context, placed commerce.DateRange, currency commerce.Currency) ([]*commerce.DailySales, error)
 	OrdersByStatus(ctx context.Context, status commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error)
 	OrdersByPaymentState(ctx context.Context, paymentState commerce.PaymentDue, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error)
+	ExpiringOrders(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error)
 	Product(ctx context.Context, sku string) (*commerce.Product, error)
 	ProductsBySku(ctx context.Context, skus []string) ([]*commerce.Product, error)
 	Quote(ctx context.Context, input input.QuoteInput) (*commerce.Quote, error)
@@ -898,7 +901,7 @@ enum Permission {
   PLACE_ORDER
   "Change the line items, the addresses or the contact of an order, add notes, and cancel an order."
   CHANGE_ORDER
-  "Set the amounts for shipping, taxes, discounts and fees of an order."
+  "Set the amounts for shipping, taxes, discounts and fees of an order, and the time when it expires."
   ADJUST_ORDER
   "Confirm, ship and deliver orders, and put them on hold."
   FULFIL_ORDER
@@ -1410,6 +1413,16 @@ input PlaceOrderInput {
   Access: staff, admins, services.
   """
   adjustments: [OrderAdjustmentInput!] @access(permission: ADJUST_ORDER)
+  """
+  When the server cancels the order, unless it is confirmed, put on hold or paid until then. The time
+  is in the future, at most a year from now. If this field is omitted, the order expires after
+  ` + "`" + `ORDERGRAPH_ORDER_EXPIRY` + "`" + `, or never if this setting is missing. An order that expires has at most 44
+  line items if it also has an account rep and an idempotency key, and the table contains the sales by
+  day.
+
+  Access: staff, admins, services.
+  """
+  expiresAt: DateTime @access(permission: ADJUST_ORDER)
   """
   The total that the customer agreed to. If the order's total differs, the server does not place the
   order and returns the user error ` + "`" + `PriceChanged` + "`" + `. If this field is omitted, the server accepts any
@@ -3191,6 +3204,36 @@ type Query {
     @reads(pattern: "AP45")
 
   """
+  The unpaid orders that will be cancelled at the time ` + "`" + `expiresAt` + "`" + `, soonest first.
+
+  Cost: one DynamoDB Query per shard (access pattern AP46). Access: staff, admins, services.
+  """
+  expiringOrders(
+    """
+    The maximum number of records to return, from 1 to 100. The page contains the first records of
+    the list. If ` + "`" + `after` + "`" + ` is set, it contains the first records after that cursor. If neither ` + "`" + `first` + "`" + `
+    nor ` + "`" + `last` + "`" + ` is set, the page has up to 20 records.
+    """
+    first: Int
+    """
+    Returns only records after this cursor. To read the next page, pass the ` + "`" + `endCursor` + "`" + ` of the
+    current page.
+    """
+    after: String
+    """
+    The maximum number of records to return, from 1 to 100. The page contains the last records of
+    the list. If ` + "`" + `before` + "`" + ` is set, it contains the last records before that cursor. The arguments
+    ` + "`" + `first` + "`" + ` and ` + "`" + `last` + "`" + ` cannot be combined.
+    """
+    last: Int
+    """
+    Returns only records before this cursor. To read the previous page, pass the ` + "`" + `startCursor` + "`" + ` of
+    the current page, and omit ` + "`" + `first` + "`" + ` and ` + "`" + `after` + "`" + `.
+    """
+    before: String
+  ): OrderConnection! @access(permission: LIST_ORDERS) @reads(pattern: "AP46")
+
+  """
   The product with this SKU, or null if no product has this SKU.
 
   Cost: one DynamoDB GetItem, or one BatchGetItem for all products of a query (access pattern AP10).
@@ -3837,6 +3880,11 @@ type Order @key(fields: "id") @access(permission: READ_ORDER) {
   and its customer cannot cancel it.
   """
   hold: OrderHold
+  """
+  When the server cancels the order, unless it is confirmed, put on hold or paid until then. An
+  authorized payment is sufficient. Null if the order does not expire.
+  """
+  expiresAt: DateTime
   "The shipping address, or null if the order has no shipping address."
   shippingAddress: Address
   "The billing address, or null if the order has no billing address."
@@ -5836,6 +5884,44 @@ func (ec *executionContext) field_Query_employees_args(ctx context.Context, rawA
 		return nil, err
 	}
 	args["before"] = arg4
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_expiringOrders_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg3
 	return args, nil
 }
 
@@ -8550,7 +8636,7 @@ func (ec *executionContext) unmarshalInputPlaceOrderInput(ctx context.Context, o
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"customerId", "items", "shippingAddress", "billingAddress", "contact", "adjustments", "expectedTotal", "idempotencyKey", "customFields"}
+	fieldsInOrder := [...]string{"customerId", "items", "shippingAddress", "billingAddress", "contact", "adjustments", "expiresAt", "expectedTotal", "idempotencyKey", "customFields"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -8599,6 +8685,13 @@ func (ec *executionContext) unmarshalInputPlaceOrderInput(ctx context.Context, o
 				return it, err
 			}
 			it.Adjustments = data
+		case "expiresAt":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expiresAt"))
+			data, err := ec.unmarshalODateTime2ᚖtimeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExpiresAt = data
 		case "expectedTotal":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expectedTotal"))
 			data, err := ec.unmarshalOMoneyInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐMoneyInput(ctx, v)
@@ -10672,6 +10765,14 @@ func (ec *executionContext) unmarshalODateRange2ᚖgithubᚗcomᚋordergraphᚋo
 func (ec *executionContext) unmarshalODateTime2timeᚐTime(ctx context.Context, v any) (time.Time, error) {
 	res, err := scalar.UnmarshalDateTime(v)
 	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalODateTime2ᚖtimeᚐTime(ctx context.Context, v any) (*time.Time, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := scalar.UnmarshalDateTime(v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalOID2ᚖstring(ctx context.Context, v any) (*string, error) {

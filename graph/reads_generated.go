@@ -390,7 +390,7 @@ func (r *orderResolver) Payments(ctx context.Context, obj *commerce.Order, first
 	return connection(ctx, model.OrderPayments, &q)
 }
 
-const fieldOrderAccountRep = 26
+const fieldOrderAccountRep = 27
 
 func (r *orderResolver) AccountRep(ctx context.Context, obj *commerce.Order) (*commerce.Employee, error) {
 	return reference(ctx, model.EmployeeByID, obj.AccountRepID)
@@ -698,6 +698,12 @@ func (a *queryOrdersByPaymentStateArguments) list(q *paging.Request, beyond oper
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
+// list adds the arguments to a request. Cursors are valid only for the same arguments,
+// except the arguments that choose the page.
+func (a *queryExpiringOrdersArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
+	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
+}
+
 // key converts the arguments to the key of a record. It returns false if an ID is malformed.
 func (a *queryProductArguments) key() (key commerce.SKU, ok bool) {
 	return lookupID[commerce.SKU](a.sku)
@@ -868,7 +874,15 @@ func (r *queryResolver) OrdersByPaymentState(ctx context.Context, paymentState c
 	return connection(ctx, model.OrdersByPaymentDue, &q)
 }
 
-const fieldQueryProduct = 13
+const fieldQueryExpiringOrders = 13
+
+func (r *queryResolver) ExpiringOrders(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error) {
+	q := r.pageRequest("Query.expiringOrders")
+	(&queryExpiringOrdersArguments{first, after, last, before}).list(&q, currentField(ctx).PageInfo)
+	return connection(ctx, model.OrdersByExpiry, &q)
+}
+
+const fieldQueryProduct = 14
 
 func (r *queryResolver) Product(ctx context.Context, sku string) (*commerce.Product, error) {
 	key, ok := (&queryProductArguments{sku}).key()
@@ -878,7 +892,7 @@ func (r *queryResolver) Product(ctx context.Context, sku string) (*commerce.Prod
 	return record(ctx, model.ProductBySKU, key)
 }
 
-const fieldQueryProductsBySku = 14
+const fieldQueryProductsBySku = 15
 
 func (r *queryResolver) ProductsBySku(ctx context.Context, skus []string) ([]*commerce.Product, error) {
 	keys, err := (&queryProductsBySkuArguments{skus}).keys()
@@ -888,9 +902,9 @@ func (r *queryResolver) ProductsBySku(ctx context.Context, skus []string) ([]*co
 	return batch(ctx, model.ProductBySKU, keys)
 }
 
-const fieldQueryQuote = 15
+const fieldQueryQuote = 16
 
-const fieldQueryProducts = 16
+const fieldQueryProducts = 17
 
 func (r *queryResolver) Products(ctx context.Context, category *string, namePrefix *string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Product], error) {
 	q := r.pageRequest("Query.products")
@@ -898,7 +912,7 @@ func (r *queryResolver) Products(ctx context.Context, category *string, namePref
 	return connection(ctx, model.ProductsByName, &q)
 }
 
-const fieldQueryCategories = 17
+const fieldQueryCategories = 18
 
 func (r *queryResolver) Categories(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Category], error) {
 	q := r.pageRequest("Query.categories")
@@ -906,7 +920,7 @@ func (r *queryResolver) Categories(ctx context.Context, first *int32, after *str
 	return connection(ctx, model.Categories, &q)
 }
 
-const fieldQueryInventoryLevel = 18
+const fieldQueryInventoryLevel = 19
 
 func (r *queryResolver) InventoryLevel(ctx context.Context, sku string, warehouseID string) (*commerce.InventoryLevel, error) {
 	key, ok := (&queryInventoryLevelArguments{sku, warehouseID}).key()
@@ -916,7 +930,7 @@ func (r *queryResolver) InventoryLevel(ctx context.Context, sku string, warehous
 	return record(ctx, model.InventoryLevel, key)
 }
 
-const fieldQueryEmployee = 19
+const fieldQueryEmployee = 20
 
 func (r *queryResolver) Employee(ctx context.Context, id string) (*commerce.Employee, error) {
 	key, ok := (&queryEmployeeArguments{id}).key()
@@ -926,7 +940,7 @@ func (r *queryResolver) Employee(ctx context.Context, id string) (*commerce.Empl
 	return record(ctx, model.EmployeeByID, key)
 }
 
-const fieldQueryEmployees = 20
+const fieldQueryEmployees = 21
 
 func (r *queryResolver) Employees(ctx context.Context, hired *commerce.DateRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error) {
 	q := r.pageRequest("Query.employees")
@@ -934,7 +948,7 @@ func (r *queryResolver) Employees(ctx context.Context, hired *commerce.DateRange
 	return connection(ctx, model.Employees, &q)
 }
 
-const fieldQueryEmployeesByName = 21
+const fieldQueryEmployeesByName = 22
 
 func (r *queryResolver) EmployeesByName(ctx context.Context, name string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error) {
 	q := r.pageRequest("Query.employeesByName")
@@ -942,7 +956,7 @@ func (r *queryResolver) EmployeesByName(ctx context.Context, name string, first 
 	return connection(ctx, model.EmployeesByName, &q)
 }
 
-const fieldQueryEmployeesByJobTitle = 22
+const fieldQueryEmployeesByJobTitle = 23
 
 func (r *queryResolver) EmployeesByJobTitle(ctx context.Context, jobTitle string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error) {
 	q := r.pageRequest("Query.employeesByJobTitle")
@@ -950,7 +964,7 @@ func (r *queryResolver) EmployeesByJobTitle(ctx context.Context, jobTitle string
 	return connection(ctx, model.EmployeesByJobTitle, &q)
 }
 
-const fieldQueryWarehouse = 23
+const fieldQueryWarehouse = 24
 
 func (r *queryResolver) Warehouse(ctx context.Context, id string) (*commerce.Warehouse, error) {
 	key, ok := (&queryWarehouseArguments{id}).key()
@@ -960,7 +974,7 @@ func (r *queryResolver) Warehouse(ctx context.Context, id string) (*commerce.War
 	return record(ctx, model.WarehouseByID, key)
 }
 
-const fieldQueryWarehouses = 24
+const fieldQueryWarehouses = 25
 
 func (r *queryResolver) Warehouses(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Warehouse], error) {
 	q := r.pageRequest("Query.warehouses")
@@ -975,6 +989,7 @@ func (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {
 	var orderCounts pendingKeys[dynamo.ListRequest]
 	var ordersByStatus pendingKeys[dynamo.ListRequest]
 	var ordersByPaymentState pendingKeys[dynamo.ListRequest]
+	var expiringOrders pendingKeys[dynamo.ListRequest]
 	var products pendingKeys[dynamo.ListRequest]
 	var categories pendingKeys[dynamo.ListRequest]
 	var employees pendingKeys[dynamo.ListRequest]
@@ -1001,6 +1016,10 @@ func (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {
 			q := p.resolver.pageRequest("Query.ordersByPaymentState")
 			argumentsOf[queryOrdersByPaymentStateArguments](p, f).list(&q, f.PageInfo)
 			addList(&ordersByPaymentState, f, &q)
+		case fieldQueryExpiringOrders:
+			q := p.resolver.pageRequest("Query.expiringOrders")
+			argumentsOf[queryExpiringOrdersArguments](p, f).list(&q, f.PageInfo)
+			addList(&expiringOrders, f, &q)
 		case fieldQueryProducts:
 			q := p.resolver.pageRequest("Query.products")
 			argumentsOf[queryProductsArguments](p, f).list(&q, f.PageInfo)
@@ -1032,6 +1051,7 @@ func (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {
 	planList(ctx, p, &orderCounts, model.OrderCounts, nil)
 	planList(ctx, p, &ordersByStatus, model.OrdersByStatus, plan.orders)
 	planList(ctx, p, &ordersByPaymentState, model.OrdersByPaymentDue, plan.orders)
+	planList(ctx, p, &expiringOrders, model.OrdersByExpiry, plan.orders)
 	planList(ctx, p, &products, model.ProductsByName, plan.products)
 	planList(ctx, p, &categories, model.Categories, nil)
 	planList(ctx, p, &employees, model.Employees, plan.employees)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -22,12 +23,15 @@ import (
 type Mutations struct {
 	table  *table.Table
 	limits commerce.ReservationLimits
+	// orderExpiry is the time after which new orders expire, or 0.
+	orderExpiry time.Duration
 }
 
 // NewMutations returns the mutations of a table. limits apply to callers that are restricted to one
-// customer.
-func NewMutations(t *table.Table, limits commerce.ReservationLimits) Mutations {
-	return Mutations{t, limits}
+// customer. orderExpiry is the time after which an order expires if its request contains no other time. 0
+// means that it does not expire.
+func NewMutations(t *table.Table, limits commerce.ReservationLimits, orderExpiry time.Duration) Mutations {
+	return Mutations{t, limits, orderExpiry}
 }
 
 // Caller describes the client that requests a mutation.

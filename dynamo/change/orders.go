@@ -27,6 +27,10 @@ func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.O
 				return nil, err
 			}
 		}
+		expires := c.Derivations.CheckReadable(model.EntityOrderExpiry.Name)
+		if cmd.ExpiresAt != nil && expires != nil {
+			return nil, expires
+		}
 		ks := []model.Keys{model.CustomerByID.Key(&c.KeyBuilder, cmd.CustomerID)}
 		for _, line := range lines {
 			ks = append(ks, model.ProductBySKU.Key(&c.KeyBuilder, line.SKU))
@@ -68,6 +72,12 @@ func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.O
 		}
 		if err != nil {
 			return nil, err
+		}
+		if err := cmd.CheckExpiry(at); err != nil {
+			return nil, err
+		}
+		if order.ExpiresAt == nil && m.orderExpiry > 0 && expires == nil {
+			order.ExpiresAt = new(at.Add(m.orderExpiry))
 		}
 		deltas, err := derive.Deltas(c.Layout, derive.Change{After: &order})
 		if err != nil {
@@ -166,6 +176,9 @@ func (c *change) updateOrder(ctx context.Context, current model.Record, before, 
 	if err := after.CheckPaid(*before); err != nil {
 		return err
 	}
+	if !after.CanExpire() {
+		after.ExpiresAt = nil
+	}
 	lastEvent, err := c.lastEventTime(ctx, before.CustomerID)
 	if err != nil {
 		return err
@@ -240,6 +253,9 @@ func (m Mutations) ChangeOrderStatus(ctx context.Context, caller Caller, cmd com
 		if err != nil {
 			return before, err
 		}
+		if cmd.Expired && (before.ExpiresAt == nil || before.ExpiresAt.After(c.table.Now()) || !before.CanExpire()) {
+			return nil, commerce.NewInvalidTransition(before.Status, cmd.To)
+		}
 		after, err := before.WithStatus(cmd, caller.Customer != "")
 		if err != nil {
 			return nil, err
@@ -247,6 +263,9 @@ func (m Mutations) ChangeOrderStatus(ctx context.Context, caller Caller, cmd com
 		e := commerce.Event{Type: event, From: before.Status, To: cmd.To, Note: cmd.Note, WarehouseID: cmd.WarehouseID}
 		if e.Note != "" {
 			e.NoteCustomerID = caller.Customer
+		}
+		if cmd.Expired {
+			e.Note, e.NoteCustomerID = "expired without a payment", before.CustomerID
 		}
 		var items []commerce.LineItem
 		var pieces []commerce.OrderLine

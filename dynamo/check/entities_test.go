@@ -73,6 +73,7 @@ func newTableWithEveryEntity(t *testing.T, db *dynamodb.Client) storetest.RawTab
 			t.Fatal(err)
 		}
 	}
+	order.ExpiresAt = new(placed.PlacedAt.Add(time.Hour))
 	if _, err := r.Store.PlaceOrder(ctx, change.Caller{Name: "me"}, order); err != nil {
 		t.Fatal(err)
 	}

@@ -367,6 +367,24 @@ func (a *attributeVisitor) putTime(name string, v *time.Time, p presence) {
 	}
 }
 
+// optionalTime declares a time that is omitted if it is nil.
+func (a *attributeVisitor) optionalTime(name string, v **time.Time) {
+	switch a.mode {
+	case modeReading:
+		if a.Has(name) {
+			*v = new(a.RequiredTime(name))
+		}
+	case modeWriting:
+		if *v != nil {
+			a.putTime(name, *v, presenceOptional)
+		}
+	case modeMaximizing:
+		*v = new(time.Time)
+	case modeDescribing:
+		a.putTime(name, nil, presenceOptional)
+	}
+}
+
 // amount declares an amount of money in the record's currency, with at most this many digits.
 func (a *attributeVisitor) amount(name string, v *commerce.Money, digits int) {
 	switch a.mode {

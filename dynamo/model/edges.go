@@ -270,6 +270,12 @@ func (p WritePattern) withEdges(entity *Entity, numbers ...string) WritePattern 
 	return p
 }
 
+// without removes an edge that only other orders have than those that the mutation can change.
+func (p WritePattern) without(edge *Entity) WritePattern {
+	p.OptionalWrites = slices.DeleteFunc(slices.Clone(p.OptionalWrites), func(e Entity) bool { return e.Name == edge.Name })
+	return p
+}
+
 // isOptional reports whether only some records have the edge e. This is the case if the edge's
 // index keys contain an optional attribute.
 func (e *Entity) isOptional() bool {

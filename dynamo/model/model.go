@@ -3,6 +3,7 @@ package model
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -237,6 +238,9 @@ var (
 	// contains its name.
 	EntityPaymentDue = Entity{Name: "orderPaymentDue", Description: "order with an outstanding payment (edge)",
 		PK: "ORDER#{orderId}", SK: "WITH_PAYMENT_DUE", IndexPK: "PAYMENT_DUE#{paymentDue}", IndexSK: "ORDER#{orderId}", Sharded: true, Kind: Copy, Added: true, Of: &EntityOrder}
+	// EntityOrderExpiry keeps older servers away, too. They would confirm an order, but leave its expiry.
+	EntityOrderExpiry = Entity{Name: "orderExpiry", Description: "order that expires (edge)",
+		PK: "ORDER#{orderId}", SK: "WITH_EXPIRY", IndexPK: "EXPIRING", IndexSK: "{expiry}#{orderId}", Sharded: true, Kind: Copy, Added: true, Of: &EntityOrder}
 	EntityProduct = Entity{Name: "product", Description: "product",
 		PK: "PRODUCT#{sku}", SK: "#METADATA", IndexPK: "CATEGORY#{category}", IndexSK: "PRODUCT#{sku}", codec: codecFor[commerce.Product](productAttributes)}
 	// The sort keys of a product's edges come after its inventory levels. So one Query reads the
@@ -313,13 +317,13 @@ var (
 	WriteAssignAccountRep = WritePattern{ID: "WP3", Mutation: "assignAccountRep",
 		Writes: entities(EntityCustomer), OptionalWrites: entities(EntityEmployee), Reads: entities(EntityCustomer, EntityEmployee)}.withEdges(&EntityCustomer)
 	WritePlaceOrder = WritePattern{ID: "WP4", Mutation: "placeOrder", Buckets: true,
-		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityCustomer, EntityOrderCounts, EntitySpending), WritesPerLine: entities(EntityOrderItem, EntityProduct), OptionalWrites: entities(EntityIdempotency, EntityRepOrders, EntityDailySales), Reads: entities(EntityCustomer), ReadsPerLine: entities(EntityProduct)}.withEdges(&EntityProduct, AttrAvailable, AttrOrderCount).withEdges(&EntityCustomer, AttrOrderCount)
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityCustomer, EntityOrderCounts, EntitySpending), WritesPerLine: entities(EntityOrderItem, EntityProduct), OptionalWrites: entities(EntityIdempotency, EntityRepOrders, EntityDailySales, EntityOrderExpiry), Reads: entities(EntityCustomer), ReadsPerLine: entities(EntityProduct)}.withEdges(&EntityProduct, AttrAvailable, AttrOrderCount).withEdges(&EntityCustomer, AttrOrderCount)
 	WriteConfirmOrder = WritePattern{ID: "WP5", Mutation: "confirmOrder",
 		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts), OptionalWrites: entities(EntityIdempotency), Reads: entities(EntityOrder)}.withEdges(&EntityOrder)
 	WriteShipOrder = WritePattern{ID: "WP6", Mutation: "shipOrder",
-		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts), WritesPerLine: entities(EntityInventoryLevel, EntityProduct), OptionalWrites: entities(EntityIdempotency), Reads: entities(EntityOrder), ReadsItems: true, ReadsOnFailure: entities(EntityWarehouse)}.withEdges(&EntityInventoryLevel, AttrQuantity, AttrVersion).withEdges(&EntityProduct, AttrTotalInventory).withEdges(&EntityOrder)
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts), WritesPerLine: entities(EntityInventoryLevel, EntityProduct), OptionalWrites: entities(EntityIdempotency), Reads: entities(EntityOrder), ReadsItems: true, ReadsOnFailure: entities(EntityWarehouse)}.withEdges(&EntityInventoryLevel, AttrQuantity, AttrVersion).withEdges(&EntityProduct, AttrTotalInventory).withEdges(&EntityOrder).without(&EntityOrderExpiry)
 	WriteDeliverOrder = WritePattern{ID: "WP7", Mutation: "deliverOrder",
-		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts), OptionalWrites: entities(EntityIdempotency), Reads: entities(EntityOrder)}.withEdges(&EntityOrder)
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts), OptionalWrites: entities(EntityIdempotency), Reads: entities(EntityOrder)}.withEdges(&EntityOrder).without(&EntityOrderExpiry)
 	WriteCancelOrder = WritePattern{ID: "WP8", Mutation: "cancelOrder",
 		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts, EntitySpending), WritesPerLine: entities(EntityProduct), OptionalWrites: entities(EntityIdempotency, EntityDailySales), Reads: entities(EntityOrder), ReadsItems: true}.withEdges(&EntityProduct, AttrAvailable).withEdges(&EntityOrder)
 	WriteSetOrderItem = WritePattern{ID: "WP9", Mutation: "setOrderItem", Buckets: true,
@@ -357,7 +361,7 @@ var (
 	WriteUpdateOrder = WritePattern{ID: "WP25", Mutation: "updateOrder",
 		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), Reads: entities(EntityOrder)}.withEdges(&EntityOrder)
 	WriteRecordPayment = WritePattern{ID: "WP26", Mutation: "recordPayment",
-		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityPayment, EntityPaymentClaim), Reads: entities(EntityOrder, EntityPaymentClaim), ReadsOnFailure: entities(EntityPayment)}.withEdges(&EntityOrder)
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityPayment, EntityPaymentClaim), OptionalWrites: entities(EntityOrderExpiry), Reads: entities(EntityOrder, EntityPaymentClaim), ReadsOnFailure: entities(EntityPayment)}.withEdges(&EntityOrder)
 	WriteTransferInventory = WritePattern{ID: "WP30", Mutation: "transferInventory",
 		Writes: entities(EntityInventoryLevel, EntityInventoryLevel, EntityProduct), OptionalWrites: entities(EntityWarehouse, EntityIdempotency), Reads: entities(EntityInventoryLevel, EntityInventoryLevel, EntityProduct, EntityWarehouse, EntityWarehouse)}.withEdges(&EntityInventoryLevel)
 )
@@ -365,8 +369,27 @@ var (
 func entities(entities ...Entity) []Entity { return entities }
 
 // MaxActions returns the maximum number of actions in a transaction. lines counts the line items.
+//
+// The edge of an order that expires does not count in placeOrder, which rejects an order if its transaction
+// has no room for the edge.
 func (p WritePattern) MaxActions(lines int) int {
-	return len(p.Writes) + len(p.OptionalWrites) + lines*(len(p.WritesPerLine)+len(p.OptionalWritesPerLine))
+	n := len(p.Writes) + len(p.MaxOptionalWrites()) + lines*(len(p.WritesPerLine)+len(p.OptionalWritesPerLine))
+	if p.ID == WritePlaceOrder.ID {
+		n--
+	}
+	return n
+}
+
+// MaxOptionalWrites returns the most OptionalWrites that one transaction can have. An order that expires has
+// no outstanding payment, so it has only one of the two edges.
+func (p WritePattern) MaxOptionalWrites() []Entity {
+	at := func(e *Entity) int {
+		return slices.IndexFunc(p.OptionalWrites, func(o Entity) bool { return o.Name == e.Name })
+	}
+	if i := at(&EntityOrderExpiry); i >= 0 && at(&EntityPaymentDue) >= 0 {
+		return slices.Delete(slices.Clone(p.OptionalWrites), i, i+1)
+	}
+	return p.OptionalWrites
 }
 
 // DeletedCustomerKey returns the key of the record which states that a customer was deleted.

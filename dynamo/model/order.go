@@ -88,6 +88,7 @@ func orderAttributes(a *attributeVisitor, parts *orderWithOptionalFields) {
 	optionalTextAttribute(a, "carrier", &o.Carrier, commerce.MaxName)
 	optionalMapAttribute(a, "hold", &o.Hold, holdAttributes)
 	optionalMapAttribute(a, "contact", &o.Contact, contactAttributes)
+	a.optionalTime(AttrExpiry, &o.ExpiresAt)
 	a.adjustments(o)
 	a.paymentTotals(o)
 	a.customFields("Order", &o.CustomFields)

@@ -216,5 +216,6 @@ var (
 	StockBuckets         = lookupPattern(42, "the further records with the stock of a product", EntityStockBucket, KeysOfStockBucket, withoutCodec(DecodeStockBucket)).withMaxLength(commerce.MaxStockBuckets - 1)
 	DailySales           = collectionPattern(43, "sales by day, in one currency", EntityDailySales, Ascending, (*Codec).DecodeDailySales).withMaxLength(commerce.MaxSalesDays * OrderCountParts)
 	OrderPayments        = collectionPattern(44, "payments of an order, oldest first", EntityPayment, Ascending, (*Codec).DecodePayment)
+	OrdersByExpiry       = indexPattern(46, "orders that expire, soonest first", EntityOrderExpiry, Ascending, (*Codec).DecodeOrder)
 	OrdersByPaymentDue   = indexPattern(45, "orders with an outstanding payment, newest first", EntityPaymentDue, Descending, (*Codec).DecodeOrder)
 )

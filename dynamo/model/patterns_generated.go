@@ -3,7 +3,7 @@
 package model
 
 // LastPattern is the highest number of an access pattern.
-const LastPattern = 45
+const LastPattern = 46
 
 // builtInPatterns returns every access pattern that Ordergraph declares, by number.
 func builtInPatterns() []AccessPattern {
@@ -53,6 +53,7 @@ func builtInPatterns() []AccessPattern {
 		DailySales.AccessPattern,
 		OrderPayments.AccessPattern,
 		OrdersByPaymentDue.AccessPattern,
+		OrdersByExpiry.AccessPattern,
 	}
 }
 
@@ -106,6 +107,7 @@ func builtInEntities() []*Entity {
 		&EntityPayment,
 		&EntityPaymentClaim,
 		&EntityPaymentDue,
+		&EntityOrderExpiry,
 		&EntityProduct,
 		&EntityProductName,
 		&EntityProductCategoryName,

@@ -48,6 +48,9 @@ const (
 	AttrCaptured   = "captured"
 	AttrRefunded   = "refunded"
 	AttrPaymentDue = "paymentDue"
+	// AttrExpiry is in an order that is cancelled at this time unless it is paid. Its name differs from
+	// AttrExpiresAt, so that DynamoDB never deletes an order.
+	AttrExpiry = "expiry"
 	// AttrStockRevision is a number in a product's record. Every change to the product's stock
 	// increments this number. A record without this attribute has the stock revision 0.
 	AttrStockRevision = "stock" + revisionSuffix

@@ -132,7 +132,7 @@ func TestDeclarations(t *testing.T) {
 		}
 	}
 	list := schema.Query.Fields.ForName("ordersByChannel")
-	if got := list.Description; got != "The orders with this value of `channel`, newest first.\n\nCost: one DynamoDB Query per shard (access pattern AP46). Access: staff, admin." {
+	if got := list.Description; got != "The orders with this value of `channel`, newest first.\n\nCost: one DynamoDB Query per shard (access pattern AP47). Access: staff, admin." {
 		t.Errorf("the description of ordersByChannel is %q", got)
 	}
 	if got := list.Arguments.ForName("after").Description; len(list.Arguments) != 5 || got != `The "cursor".` || list.Arguments.ForName("channel").Type.String() != "Channel!" {

@@ -320,6 +320,7 @@ func (in PlaceOrderInput) Command(c *Validator) commerce.OrderRequest {
 		BillingAddress:  parseBillingAddress(c, in.BillingAddress),
 		Contact:         parseContact(c, in.Contact),
 		Adjustments:     parseAdjustments(c, in.Adjustments),
+		ExpiresAt:       in.ExpiresAt,
 		ExpectedTotal:   parseExpectedTotal(c, in.ExpectedTotal),
 		CustomFields:    parseCustomFields(c, in.CustomFields),
 	}

@@ -3,6 +3,8 @@
 package input
 
 import (
+	"time"
+
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/ordergraph/ordergraph/commerce"
 )
@@ -314,6 +316,14 @@ type PlaceOrderInput struct {
 	//
 	// Access: staff, admins, services.
 	Adjustments []*OrderAdjustmentInput `json:"adjustments,omitempty"`
+	// When the server cancels the order, unless it is confirmed, put on hold or paid until then. The time
+	// is in the future, at most a year from now. If this field is omitted, the order expires after
+	// `ORDERGRAPH_ORDER_EXPIRY`, or never if this setting is missing. An order that expires has at most 44
+	// line items if it also has an account rep and an idempotency key, and the table contains the sales by
+	// day.
+	//
+	// Access: staff, admins, services.
+	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 	// The total that the customer agreed to. If the order's total differs, the server does not place the
 	// order and returns the user error `PriceChanged`. If this field is omitted, the server accepts any
 	// total.

@@ -411,6 +411,7 @@ func serve(ctx context.Context, args []string, env Environment) error {
 		return err
 	}
 	watchSecrets(ctx, cfg, serving, env)
+	expireOrders(ctx, store, log, env)
 	adminAddr, closeAdmin, err := listenAdmin(cfg, handler, serving)
 	if err != nil {
 		return err

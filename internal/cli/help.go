@@ -43,6 +43,7 @@ func commands() []command {
 		{"backup", backupCommand, "backup [-overwrite] FILE", "copy the file of the embedded store to FILE, also while the server runs"},
 		{"upgrade-data", upgradeDataCommand, "upgrade-data", "upgrade the file of the embedded store to the format of this version"},
 		{"check", checkCommand, "check [-repair [-restore]] [-json]", "find records that contradict each other; -repair repairs them; the exit status is\n0 if all are consistent, 1 if inconsistencies remain, 3 if the check is incomplete"},
+		{"expire", expireCommand, "expire", "cancel the unpaid orders that have expired; servers do this themselves,\nbut not AWS Lambda"},
 		{"documents", documentsCommand, "documents check [-max-requests N] [-max-units N] [-shards N] [-json] MANIFEST", "validate a manifest of trusted documents (- for standard input), and print\nthe maximum DynamoDB requests and read units of each operation; the exit\nstatus is 1 if an operation is invalid or exceeds -max-requests or -max-units, else 0"},
 		{"price", priceCommand, "price [-dataset FILE] PROFILE", "print the monthly DynamoDB price of the operations in PROFILE (- for standard\ninput); PROFILE contains the number of requests per month of each operation;\nORDERGRAPH_DOCUMENTS names the manifest of trusted documents"},
 		{"token", tokenCommand, "token -role ROLE [-customer ID] [-subject NAME] [-ttl TIME] [-key FILE]", "create a short-lived token for development; set the same\nORDERGRAPH_AUTH and ORDERGRAPH_JWT variables as for the server"},

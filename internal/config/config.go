@@ -190,6 +190,7 @@ func (r *settingsReader) sections() []setting.Section {
 			{Name: "ORDERGRAPH_TRUSTED_ONLY", Value: setting.Switch(&r.TrustedOnly, "off"), Meaning: "`on` executes only trusted documents and rejects all others"},
 			{Name: "ORDERGRAPH_SCHEMA_EXTENSION", FlagName: "schema", Value: setting.Text(&r.SchemaExtension, ""), Meaning: "name of a file that declares [custom fields](custom-fields.md); must be the same for all servers and commands"},
 			{Name: "ORDERGRAPH_PRICES", Value: setting.Text(&r.Prices, ""), Meaning: "name of a file with DynamoDB's prices, in the format of [prices.json](../internal/price/prices.json)"},
+			{Name: "ORDERGRAPH_ORDER_EXPIRY", Value: setting.DurationUpTo(&r.Table.OrderExpiry, 0, commerce.MaxOrderExpiry), Meaning: "time after which the server cancels an order that is [neither confirmed nor paid](operations.md#unpaid-orders), such as `30m`; 0 means never"},
 			{Name: "ORDERGRAPH_LOG", Value: setting.ParsedBy(&r.LogLevel, "info", "debug, info, warn or error", parseLogLevel), Meaning: "minimum log level: `debug`, `info`, `warn` or `error`"},
 			{Name: "ORDERGRAPH_LOG_FORMAT", Value: setting.Choice(&r.LogFormat, telemetry.LogJSON, telemetry.LogJSON, telemetry.LogText), Meaning: "`json` or `text`"},
 			{Name: "ORDERGRAPH_ACCESS_LOG", Value: setting.Switch(&r.AccessLog, "off"), Meaning: "`on` writes a log entry for [each request](operations.md#logs)"},

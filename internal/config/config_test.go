@@ -72,7 +72,7 @@ func TestDefaults(t *testing.T) {
 
 func TestEveryVariableIsRead(t *testing.T) {
 	set := []string{"PORT=0", "ORDERGRAPH_ADMIN_ADDR=9090", "ORDERGRAPH_STORE=dynamodb", "ORDERGRAPH_TABLE=orders", "ORDERGRAPH_SHARDS=64", "ORDERGRAPH_ELECTRODB=1,order=2", "ORDERGRAPH_CURRENCY=JPY",
-		"ORDERGRAPH_CURSOR_KEY=sixteen letters!", "ORDERGRAPH_CORS_ORIGINS=https://a.example, http://localhost:3000,", "ORDERGRAPH_ALLOWED_HOSTS=a.example, B:8080,", "ORDERGRAPH_TRUSTED_PROXIES=10.0.0.0/8, 192.0.2.1", "ORDERGRAPH_LOG=debug", "ORDERGRAPH_LOG_FORMAT=text", "ORDERGRAPH_ACCESS_LOG=on", "OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://localhost:4318/v1/traces", "OTEL_TRACES_EXPORTER=otlp", "OTEL_SDK_DISABLED=false",
+		"ORDERGRAPH_CURSOR_KEY=sixteen letters!", "ORDERGRAPH_CORS_ORIGINS=https://a.example, http://localhost:3000,", "ORDERGRAPH_ALLOWED_HOSTS=a.example, B:8080,", "ORDERGRAPH_TRUSTED_PROXIES=10.0.0.0/8, 192.0.2.1", "ORDERGRAPH_LOG=debug", "ORDERGRAPH_ORDER_EXPIRY=30m", "ORDERGRAPH_LOG_FORMAT=text", "ORDERGRAPH_ACCESS_LOG=on", "OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://localhost:4318/v1/traces", "OTEL_TRACES_EXPORTER=otlp", "OTEL_SDK_DISABLED=false",
 		"GOGC=50", "GOMEMLIMIT=1GiB", "ORDERGRAPH_INTROSPECTION=off", "ORDERGRAPH_GRAPHIQL=off", "ORDERGRAPH_DOCUMENTS=trusted.json", "ORDERGRAPH_TRUSTED_ONLY=on", "ORDERGRAPH_PRICES=prices.json", "ORDERGRAPH_SCHEMA_EXTENSION=shop.graphqls",
 		"ORDERGRAPH_AUTH=jwt", "ORDERGRAPH_JWT_JWKS=https://id.example/keys", "ORDERGRAPH_JWT_ISSUER=https://id.example/", "ORDERGRAPH_JWT_AUDIENCE=shop",
 		"ORDERGRAPH_ANONYMOUS=catalog", "ORDERGRAPH_JWT_LEEWAY=5m", "ORDERGRAPH_JWT_ROLE_CLAIM=https://shop.example/role", "ORDERGRAPH_JWT_CUSTOMER_CLAIM=cid", "ORDERGRAPH_SHARE_WEIGHTS=ADMIN=2,SERVICE=8",
@@ -80,7 +80,7 @@ func TestEveryVariableIsRead(t *testing.T) {
 	got := read(t, set...)
 	identifiers, _ := model.ParseElectroDB("1,order=2")
 	want := config.Config{
-		Addr: ":0", AdminAddr: "127.0.0.1:9090", Store: config.DynamoDB, Table: dynamo.Options{Table: "orders", Shards: 64, ElectroDB: identifiers, Currency: "JPY", Reservations: setting.OrDefaults(commerce.ReservationLimits{})},
+		Addr: ":0", AdminAddr: "127.0.0.1:9090", Store: config.DynamoDB, Table: dynamo.Options{Table: "orders", Shards: 64, ElectroDB: identifiers, Currency: "JPY", Reservations: setting.OrDefaults(commerce.ReservationLimits{}), OrderExpiry: 30 * time.Minute},
 		CursorKey: []byte("sixteen letters!"), Origins: []string{"https://a.example", "http://localhost:3000"}, Hosts: []string{"a.example", "B:8080"}, Proxies: httpheader.Proxies{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.0.2.1/32")}, LogLevel: slog.LevelDebug, LogFormat: telemetry.LogText, AccessLog: true, Traces: true,
 		Limits: setting.OrDefaults(document.Limits{}), Rates: rate.DefaultOptions(), ServerLimits: setting.OrDefaults(server.Limits{}), PoolSizes: admission.New(admission.Sizes{}).Sizes(), ShareWeights: map[access.Role]int{access.RoleAdmin: 2, access.RoleService: 8}, GCTuning: gctuning.Options{GOGC: "50", GOMEMLIMIT: "1GiB"},
 		Shutdown:  lifecycle.Shutdown{Delay: 10 * time.Second, DrainTime: 20 * time.Second},

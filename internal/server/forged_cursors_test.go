@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -223,6 +224,12 @@ func TestForgedCursors(t *testing.T) {
 			amount.Currency = []commerce.Currency{"USD", "GBP"}[i%2]
 			p := commerce.PaymentRecord{OrderID: order, Kind: commerce.PaymentAuthorization, Amount: amount, Provider: "bank", Reference: fmt.Sprint(i)}
 			if _, err := store.RecordPayment(t.Context(), change.Caller{Name: "me"}, p); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range 2 {
+			order := commerce.OrderRequest{CustomerID: "cust_01", Lines: []commerce.OrderLine{{SKU: "prod_abc", Quantity: 1}}, ExpiresAt: new(time.Now().Add(time.Duration(i+1) * time.Hour))}
+			if _, err := store.PlaceOrder(t.Context(), change.Caller{Name: "me"}, order); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -78,6 +78,11 @@ func costs() []writeCost {
 	due := func(lineCount int, input mutationInput, before ...string) func(*fixture, testing.TB) mutationInput {
 		return preparedInput(lineCount, input, append(before, "recordPayment")...)
 	}
+	expiring := func(lineCount int, input mutationInput) func(*fixture, testing.TB) mutationInput {
+		return func(s *fixture, t testing.TB) mutationInput {
+			return input.with("orderId", s.placeWith(t, order("ann", lineCount).with("expiresAt", "2026-03-02T00:00:00Z")))
+		}
+	}
 	north := mutationInput{"warehouseId": "north", "withoutAddress": true}
 	adjusted := mutationInput{"adjustments": []mutationInput{{"kind": "SHIPPING", "label": "Post", "amount": "4.90"}, {"kind": "DISCOUNT", "label": "Sale", "amount": "-1", "line": "p00"}}}
 	full := fmt.Sprintf("%d lines", commerce.MaxLines)
@@ -101,6 +106,8 @@ func costs() []writeCost {
 			s.mutate(t, "updateProduct", mutationInput{"sku": "mug", "stockBuckets": 16})
 			return mutationInput{"customerId": "ann", "items": lines("mug")}
 		}},
+		{mutation: "placeOrder", variant: "1 line, account rep, expires", lines: 1, input: unpreparedInput(order("ann", 1).with("expiresAt", "2026-03-02T00:00:00Z"))},
+		{mutation: "placeOrder", variant: full + ", account rep, idempotency key, sales by day, expires: refused", writesNothing: true, sales: true, input: unpreparedInput(order("ann", commerce.MaxLines).with("idempotencyKey", "k").with("expiresAt", "2026-03-02T00:00:00Z"))},
 		{mutation: "placeOrder", variant: "3 lines, account rep", lines: 3, input: unpreparedInput(order("ann", 3))},
 		{mutation: "placeOrder", variant: full + ", account rep", usual: true, lines: commerce.MaxLines, input: unpreparedInput(order("ann", commerce.MaxLines))},
 		{mutation: "placeOrder", variant: full + ", account rep, idempotency key", lines: commerce.MaxLines, input: unpreparedInput(order("ann", commerce.MaxLines).with("idempotencyKey", "k"))},
@@ -114,6 +121,7 @@ func costs() []writeCost {
 		{mutation: "placeOrder", variant: "quantity 0: refused", writesNothing: true, input: unpreparedInput(mutationInput{"customerId": "ann", "items": []mutationInput{{"sku": "mug", "quantity": 0}}})},
 		{mutation: "confirmOrder", variant: "1 line", usual: true, input: preparedInput(1, nil)},
 		{mutation: "confirmOrder", variant: full, input: preparedInput(commerce.MaxLines, nil)},
+		{mutation: "confirmOrder", variant: "1 line, of an order that expires", input: expiring(1, mutationInput{})},
 		{mutation: "confirmOrder", variant: "1 line, idempotency key", input: preparedInput(1, mutationInput{"idempotencyKey": "k"})},
 		{mutation: "confirmOrder", variant: "sent again with its key: answered from memory", writesNothing: true, input: func(s *fixture, t testing.TB) mutationInput {
 			input := mutationInput{"orderId": s.place(t, "ann", "mug"), "idempotencyKey": "k"}
@@ -173,6 +181,7 @@ func costs() []writeCost {
 		{mutation: "releaseOrder", variant: "3 lines", usual: true, input: preparedInput(3, nil, "holdOrder")},
 		{mutation: "recordPayment", variant: "the whole total of 3 lines", usual: true, input: preparedInput(3, payment("CAPTURE", "22.5"))},
 		{mutation: "recordPayment", variant: "a part of the total", input: preparedInput(3, payment("CAPTURE", "1"))},
+		{mutation: "recordPayment", variant: "a part of the total of an order that expires", input: expiring(3, payment("CAPTURE", "1"))},
 		{mutation: "recordPayment", variant: "recorded before: answered with the payment", writesNothing: true, input: func(s *fixture, t testing.TB) mutationInput {
 			input := payment("CAPTURE", "1").with("orderId", s.place(t, "ann", "mug"))
 			s.mutate(t, "recordPayment", input)

@@ -608,8 +608,14 @@ func (s *fixture) stock(t testing.TB, sku string) string {
 // place places an order of one piece of each product, and returns its ID.
 func (s *fixture) place(t testing.TB, customer string, skus ...string) string {
 	t.Helper()
+	return s.placeWith(t, mutationInput{"customerId": customer, "items": lines(skus...)})
+}
+
+// placeWith places an order and returns its ID.
+func (s *fixture) placeWith(t testing.TB, input mutationInput) string {
+	t.Helper()
 	var order struct{ ID string }
-	got := s.mutate(t, "placeOrder", mutationInput{"customerId": customer, "items": lines(skus...)})
+	got := s.mutate(t, "placeOrder", input)
 	if err := json.Unmarshal(got.Value, &order); err != nil {
 		t.Fatal(err)
 	}
