@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"pgregory.net/rapid"
@@ -398,7 +399,7 @@ func TestDeclaredSums(t *testing.T) {
 func TestStoredNumbersEqualDerivedNumbers(t *testing.T) {
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		storetest.CheckProperty(t, func(rt *rapid.T) {
-			s := newShop(t, rt, db, dynamo.Options{})
+			s := newShop(t, rt, db, dynamo.Options{OrderExpiry: time.Hour})
 			defer s.DeleteTable()
 			s.addSales(t)
 			s.repair() // count the open orders, and add up the sales

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"pgregory.net/rapid"
@@ -84,6 +85,9 @@ func (s *shop) damage() (keys []string) {
 	more := big.NewRat(rapid.Int64Range(1, 3).Draw(s.rt, "error"), 1)
 	for _, n := range numbers {
 		keys = append(keys, n.pk+" "+n.sk)
+		if sum.Target == &model.EntityOrder { // a mutation copies wrong sums of payments
+			keys = append(keys, "CUSTOMER#"+model.TextOf(model.Record(s.Get(n.pk, n.sk)), "customerId")+" "+n.pk, n.pk+" "+string(model.EntityPaymentDue.SK))
+		}
 		if kind == 2 && sum.Target.Kind == model.Sum && !sum.DeletedAtZero {
 			s.Delete(n.pk, n.sk)
 		} else {
@@ -144,7 +148,7 @@ func (m *concurrentMutation) before(request int) {
 func TestRepairedNumbersEqualDerivedNumbers(t *testing.T) {
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		storetest.CheckProperty(t, func(rt *rapid.T) {
-			opts := dynamo.Options{Shards: rapid.IntRange(1, 2).Draw(rt, "shards")}
+			opts := dynamo.Options{Shards: rapid.IntRange(1, 2).Draw(rt, "shards"), OrderExpiry: time.Hour}
 			s := newShop(t, rt, db, opts)
 			defer s.DeleteTable()
 			s.addSales(t)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -45,7 +46,7 @@ func TestHistories(t *testing.T) {
 		storetest.CheckProperty(t, func(rt *rapid.T) {
 			clients := histories(w).Draw(rt, "clients")
 			table := storetest.TableName()
-			store := storetest.NewTable(t, db, dynamo.Options{Table: table})
+			store := storetest.NewTable(t, db, dynamo.Options{Table: table, OrderExpiry: time.Hour})
 			defer func() {
 				_, _ = db.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: aws.String(table)})
 			}()
