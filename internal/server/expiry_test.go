@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -126,6 +127,24 @@ func TestOrdersExpire(t *testing.T) {
 		}
 		storetest.AssertConsistent(t, db, s.table, 1)
 	})
+}
+
+// An unreadable order does not keep the orders after it from expiring.
+func TestUnreadableOrderThatExpires(t *testing.T) {
+	s := newFixture(t, storetest.Engines()[0].Client(t), smallDataset(t))
+	var ids []string
+	for range 2 {
+		ids = append(ids, s.placeWith(t, mutationInput{"customerId": "ann", "items": lines("mug"), "expiresAt": s.clock.Now().Add(time.Minute).Format(time.RFC3339)}))
+		s.clock.pass(time.Second)
+	}
+	s.change(t, "ORDER#"+ids[0], "#METADATA", map[string]attribute{"total": storetest.Str("much")})
+	s.clock.pass(time.Hour)
+	if n, err := s.store.ExpireOrders(t.Context()); n != 1 || !errors.Is(err, model.ErrCorrupt) {
+		t.Errorf("%d orders expire (%v), want 1 and an error", n, err)
+	}
+	if got := s.order(t, ids[1]); got.Status != "CANCELLED" {
+		t.Errorf("the readable order is %+v", got)
+	}
 }
 
 // The setting is the expiry of orders that have no own, and customers cannot choose another one.
