@@ -52,6 +52,8 @@ const (
 	PermissionCreateCustomer
 	// PermissionChangeCustomer allows changing a customer's record, but not the email address.
 	PermissionChangeCustomer
+	// PermissionEraseCustomer allows erasing the personal data of customers.
+	PermissionEraseCustomer
 	// PermissionChangeEmail allows changing a customer's email address.
 	PermissionChangeEmail
 	// PermissionAssignRep allows choosing the employee who is responsible for a customer.
@@ -98,6 +100,7 @@ var permissionNames = [permissionsEnd]string{
 	PermissionRecordPayment:    "RECORD_PAYMENT",
 	PermissionCreateCustomer:   "CREATE_CUSTOMER",
 	PermissionChangeCustomer:   "CHANGE_CUSTOMER",
+	PermissionEraseCustomer:    "ERASE_CUSTOMER",
 	PermissionChangeEmail:      "CHANGE_EMAIL",
 	PermissionAssignRep:        "ASSIGN_REP",
 	PermissionChangeStock:      "CHANGE_STOCK",

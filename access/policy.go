@@ -61,6 +61,7 @@ func StandardPolicy() Policy {
 		PermissionRecordPayment:    {GrantNone, GrantNone, GrantAll, GrantAll, GrantAll},
 		PermissionCreateCustomer:   {GrantNone, GrantNone, GrantAll, GrantAll, GrantAll},
 		PermissionChangeCustomer:   {GrantNone, GrantOwn, GrantAll, GrantAll, GrantNone},
+		PermissionEraseCustomer:    {GrantNone, GrantNone, GrantNone, GrantAll, GrantNone},
 		PermissionChangeEmail:      {GrantNone, GrantNone, GrantAll, GrantAll, GrantNone},
 		PermissionAssignRep:        {GrantNone, GrantNone, GrantAll, GrantAll, GrantNone},
 		PermissionChangeStock:      {GrantNone, GrantNone, GrantAll, GrantAll, GrantAll},

@@ -28,4 +28,25 @@ type Customer struct {
 type DeletedCustomer struct {
 	ID        CustomerID
 	DeletedAt time.Time
+	// Erasure is the state of the erasure of the customer's personal data. It is empty if only the
+	// customer's record was deleted.
+	Erasure Erasure
+	// ErasedTo is the position that an incomplete erasure has reached: the ID of the last order, with a
+	// space and the sort key of its last record if further records of this order follow.
+	ErasedTo string
 }
+
+// Erasure is the state of an erasure.
+type Erasure string
+
+// States of an erasure.
+const (
+	ErasureIncomplete Erasure = "incomplete"
+	ErasureComplete   Erasure = "complete"
+)
+
+// Erased reports whether the customer's personal data is erased.
+func (c DeletedCustomer) Erased() bool { return c.Erasure == ErasureComplete }
+
+// CustomerErasure is the command to erase the personal data of a customer.
+type CustomerErasure struct{ CustomerID CustomerID }

@@ -41,6 +41,9 @@ type Order struct {
 	// PaymentTotals is nil until a payment is recorded.
 	PaymentTotals *PaymentTotals
 	CustomFields  CustomValues
+	// Erased is true if the personal data of the order's customer is erased. Such an order gets no further
+	// personal data.
+	Erased bool
 	// AccountRepID is the ID of the employee who was the customer's account rep when the order was
 	// placed.
 	AccountRepID EmployeeID
@@ -135,6 +138,7 @@ const (
 	EventHeld                   EventType = "held"
 	EventReleased               EventType = "released"
 	EventPaymentRecorded        EventType = "payment_recorded"
+	EventErased                 EventType = "erased"
 	EventImported               EventType = "imported"
 )
 
@@ -144,7 +148,7 @@ const (
 func ParseEventType(s string) (EventType, error) {
 	switch t := EventType(s); t {
 	case EventPlaced, EventConfirmed, EventShipped, EventDelivered, EventCancelled, EventItemSet, EventItemRemoved,
-		EventShippingAddressChanged, EventAdjustmentsChanged, EventBillingChanged, EventCustomFieldsChanged, EventNoteAdded, EventHeld, EventReleased, EventPaymentRecorded, EventImported:
+		EventShippingAddressChanged, EventAdjustmentsChanged, EventBillingChanged, EventCustomFieldsChanged, EventNoteAdded, EventHeld, EventReleased, EventPaymentRecorded, EventErased, EventImported:
 		return t, nil
 	}
 	return "", NewInvalidError("is %q, which is not an event type", s)
@@ -173,6 +177,19 @@ type Event struct {
 
 // ChangesItems reports whether the event changes a line item.
 func (e Event) ChangesItems() bool { return e.Type == EventItemSet || e.Type == EventItemRemoved }
+
+// HasServerNote reports whether the server wrote the event's note, so it contains no personal data.
+func (e Event) HasServerNote() bool { return e.ChangesItems() || e.Type == EventPaymentRecorded }
+
+// IsByStaff reports whether customers cannot cause events of the type, so the actor is no customer.
+func (t EventType) IsByStaff() bool {
+	switch t {
+	case EventConfirmed, EventShipped, EventDelivered, EventAdjustmentsChanged, EventHeld, EventReleased, EventPaymentRecorded, EventErased:
+		return true
+	default:
+		return false
+	}
+}
 
 // NoteVisibility is the group of callers who can read the note of an event.
 type NoteVisibility string

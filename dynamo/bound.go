@@ -143,6 +143,13 @@ func (b CostBounds) MutationBound(p model.WritePattern) MutationCostBound {
 		bound.Requests++
 		read(1, p.ReadsOnFailure...)
 	}
+	if p.ErasesOrders {
+		// The order is read in a further request. The others are the two Queries before each transaction,
+		// without those that p.ReadsItems includes.
+		bound.Requests += 3
+		read(2, model.EntityCustomerOrder)
+		read(2*commerce.MaxLines, model.EntityOrderEvent)
+	}
 	if p.Buckets {
 		bound.Requests += 2 // a product is sold out only if two reads agree
 		read(2, model.EntityProduct)

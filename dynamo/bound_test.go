@@ -83,11 +83,12 @@ func TestRecordSizesStayWithinBounds(t *testing.T) {
 	_, err = store.UpdateProduct(ctx, caller(), commerce.ProductChange{SKU: commerce.SKU(id(0)), StockBuckets: new(commerce.MaxStockBuckets)})
 	must(err)
 
-	// Only check writes the record of a deletion.
+	// Only check and eraseCustomer write the record of a deletion.
 	_, err = db.PutItem(ctx, &dynamodb.PutItemInput{TableName: &table, Item: map[string]types.AttributeValue{
 		"pk": &types.AttributeValueMemberS{Value: "CUSTOMER#" + id(1)}, "sk": &types.AttributeValueMemberS{Value: "DELETED"},
 		"entity": &types.AttributeValueMemberS{Value: "deletedCustomer"}, "customerId": &types.AttributeValueMemberS{Value: id(1)},
-		"deletedAt": &types.AttributeValueMemberS{Value: "2026-01-02T03:04:05.000Z"},
+		"deletedAt": &types.AttributeValueMemberS{Value: "2026-01-02T03:04:05.000Z"}, "erasure": &types.AttributeValueMemberS{Value: "incomplete"},
+		"erasedTo": &types.AttributeValueMemberS{Value: strings.Repeat("0", 26) + " EVENT#" + strings.Repeat("0", 26)},
 	}})
 	must(err)
 

@@ -184,7 +184,7 @@ const maxDerivationPasses = 12
 // correct records first.
 func (s *Store) DropDerivation(ctx context.Context, d model.Derivation, opts DerivationOptions) (cost DerivationCost, err error) {
 	if d.Feature {
-		return cost, fmt.Errorf("%s cannot be dropped, because earlier versions of Ordergraph would damage orders with %s", d.Name, d.Attribute)
+		return cost, fmt.Errorf("%s cannot be dropped, because earlier versions of Ordergraph would damage records with the attribute %s", d.Name, d.Attribute)
 	}
 	for range maxDerivationPasses {
 		if err := s.table.FollowLayout(ctx); err != nil {

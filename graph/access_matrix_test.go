@@ -161,6 +161,7 @@ var documentsByType = map[string][]string{
 		`{order(id:"$O"){payments{nodes{%s}}}}`, `{order(id:"$O"){payments{edges{node{%s}}}}}`, `{customer(id:"$C"){orders{nodes{payments{nodes{%s}}}}}}`,
 		`{_entities(representations:[{__typename:"Order",id:"$O"}]){...on Order{payments{nodes{%s}}}}}`, `mutation{recordPayment(input:{orderId:"$O",kind:VOID,amount:{amount:"1"},provider:"p",reference:"r"}){payment{%s} userErrors{code}}}`,
 	},
+	"DeletedCustomer": {`mutation{eraseCustomer(input:{customerId:"nobody"}){deletedCustomer{%s} userErrors{code}}}`},
 	"OrderHold":       {`{order(id:"$O"){hold{%s}}}`, `{_entities(representations:[{__typename:"Order",id:"$O"}]){...on Order{hold{%s}}}}`, `{customer(id:"$C"){orders{nodes{hold{%s}}}}}`},
 	"OrderAdjustment": {`{order(id:"$O"){adjustments{%s}}}`, `{_entities(representations:[{__typename:"Order",id:"$O"}]){...on Order{adjustments{%s}}}}`, `{customer(id:"$C"){orders{nodes{adjustments{%s}}}}}`},
 	"OrderContact":    {`{order(id:"$O"){contact{%s}}}`, `{_entities(representations:[{__typename:"Order",id:"$O"}]){...on Order{contact{%s}}}}`, `{customer(id:"$C"){orders{nodes{contact{%s}}}}}`},

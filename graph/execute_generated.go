@@ -101,6 +101,8 @@ func objectTypeOf(name string) operation.ObjectType {
 		return operation.ObjectType{Satisfies: customerEdgeImplementors, Field: numberCustomerEdge}
 	case "DailySales":
 		return operation.ObjectType{Satisfies: dailySalesImplementors, Field: numberDailySales}
+	case "DeletedCustomer":
+		return operation.ObjectType{Satisfies: deletedCustomerImplementors, Field: numberDeletedCustomer}
 	case "DeliverOrderPayload":
 		return operation.ObjectType{Satisfies: deliverOrderPayloadImplementors, Field: numberDeliverOrderPayload}
 	case "EmailTaken":
@@ -111,6 +113,8 @@ func objectTypeOf(name string) operation.ObjectType {
 		return operation.ObjectType{Satisfies: employeeConnectionImplementors, Field: numberEmployeeConnection}
 	case "EmployeeEdge":
 		return operation.ObjectType{Satisfies: employeeEdgeImplementors, Field: numberEmployeeEdge}
+	case "EraseCustomerPayload":
+		return operation.ObjectType{Satisfies: eraseCustomerPayloadImplementors, Field: numberEraseCustomerPayload}
 	case "HireEmployeePayload":
 		return operation.ObjectType{Satisfies: hireEmployeePayloadImplementors, Field: numberHireEmployeePayload}
 	case "HoldOrderPayload":
@@ -1473,6 +1477,65 @@ func (x *execution) fieldDailySales(f *operation.Field, obj *commerce.DailySales
 	}
 }
 
+func numberDeletedCustomer(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "id":
+		return 1, nil
+	case "deletedAt":
+		return 2, nil
+	case "erased":
+		return 3, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectDeletedCustomer writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectDeletedCustomer(set *operation.SelectionSet, obj *commerce.DeletedCustomer) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldDeletedCustomer(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldDeletedCustomer writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldDeletedCustomer(f *operation.Field, obj *commerce.DeletedCustomer) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"DeletedCustomer"`...)
+		return true
+	case 1: // id
+		x.out = scalar.AppendString(x.out, string(obj.ID))
+		return true
+	case 2: // deletedAt
+		x.out = scalar.AppendDateTime(x.out, obj.DeletedAt)
+		return true
+	case 3: // erased
+		v, ok := x.resolveDeletedCustomerErased(f, obj)
+		if !ok {
+			return false
+		}
+		x.out = scalar.AppendBoolean(x.out, v)
+		return true
+	default:
+		panic("DeletedCustomer has no field number " + strconv.Itoa(f.Number))
+	}
+}
+
+func (x *execution) resolveDeletedCustomerErased(f *operation.Field, obj *commerce.DeletedCustomer) (v bool, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	return obj.Erased(), true
+}
+
 func numberDeliverOrderPayload(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
@@ -1921,6 +1984,55 @@ func (x *execution) resolveEmployeeEdgeCursor(f *operation.Field, obj *paging.Ed
 func (x *execution) resolveEmployeeEdgeNode(f *operation.Field, obj *paging.Edge[*commerce.Employee]) (v *commerce.Employee, ok bool) {
 	defer x.recoverPanic(f, &ok)
 	return obj.Node(), true
+}
+
+func numberEraseCustomerPayload(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "deletedCustomer":
+		return 1, nil
+	case "userErrors":
+		return 2, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectEraseCustomerPayload writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectEraseCustomerPayload(set *operation.SelectionSet, obj *Payload[commerce.DeletedCustomer]) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldEraseCustomerPayload(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldEraseCustomerPayload writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldEraseCustomerPayload(f *operation.Field, obj *Payload[commerce.DeletedCustomer]) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"EraseCustomerPayload"`...)
+		return true
+	case 1: // deletedCustomer
+		if obj.Value == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectDeletedCustomer(f.Set, obj.Value)
+		x.leave()
+		return written || x.writeNull()
+	case 2: // userErrors
+		return x.listUserError(f, obj.UserErrors)
+	default:
+		panic("EraseCustomerPayload has no field number " + strconv.Itoa(f.Number))
+	}
 }
 
 func numberHireEmployeePayload(name string) (int, operation.ArgumentsReader) {
@@ -2594,54 +2706,56 @@ func numberMutation(name string) (int, operation.ArgumentsReader) {
 		return 2, readMutationUpdateCustomerArguments
 	case "assignAccountRep":
 		return 3, readMutationAssignAccountRepArguments
+	case "eraseCustomer":
+		return 4, readMutationEraseCustomerArguments
 	case "placeOrder":
-		return 4, readMutationPlaceOrderArguments
+		return 5, readMutationPlaceOrderArguments
 	case "confirmOrder":
-		return 5, readMutationConfirmOrderArguments
+		return 6, readMutationConfirmOrderArguments
 	case "shipOrder":
-		return 6, readMutationShipOrderArguments
+		return 7, readMutationShipOrderArguments
 	case "deliverOrder":
-		return 7, readMutationDeliverOrderArguments
+		return 8, readMutationDeliverOrderArguments
 	case "cancelOrder":
-		return 8, readMutationCancelOrderArguments
+		return 9, readMutationCancelOrderArguments
 	case "setOrderItem":
-		return 9, readMutationSetOrderItemArguments
+		return 10, readMutationSetOrderItemArguments
 	case "removeOrderItem":
-		return 10, readMutationRemoveOrderItemArguments
+		return 11, readMutationRemoveOrderItemArguments
 	case "updateShippingAddress":
-		return 11, readMutationUpdateShippingAddressArguments
+		return 12, readMutationUpdateShippingAddressArguments
 	case "setAdjustments":
-		return 12, readMutationSetAdjustmentsArguments
+		return 13, readMutationSetAdjustmentsArguments
 	case "updateOrder":
-		return 13, readMutationUpdateOrderArguments
+		return 14, readMutationUpdateOrderArguments
 	case "addOrderNote":
-		return 14, readMutationAddOrderNoteArguments
+		return 15, readMutationAddOrderNoteArguments
 	case "holdOrder":
-		return 15, readMutationHoldOrderArguments
+		return 16, readMutationHoldOrderArguments
 	case "releaseOrder":
-		return 16, readMutationReleaseOrderArguments
+		return 17, readMutationReleaseOrderArguments
 	case "recordPayment":
-		return 17, readMutationRecordPaymentArguments
+		return 18, readMutationRecordPaymentArguments
 	case "createProduct":
-		return 18, readMutationCreateProductArguments
+		return 19, readMutationCreateProductArguments
 	case "updateProduct":
-		return 19, readMutationUpdateProductArguments
+		return 20, readMutationUpdateProductArguments
 	case "createWarehouse":
-		return 20, readMutationCreateWarehouseArguments
+		return 21, readMutationCreateWarehouseArguments
 	case "updateWarehouse":
-		return 21, readMutationUpdateWarehouseArguments
+		return 22, readMutationUpdateWarehouseArguments
 	case "setInventoryLevel":
-		return 22, readMutationSetInventoryLevelArguments
+		return 23, readMutationSetInventoryLevelArguments
 	case "adjustInventory":
-		return 23, readMutationAdjustInventoryArguments
+		return 24, readMutationAdjustInventoryArguments
 	case "transferInventory":
-		return 24, readMutationTransferInventoryArguments
+		return 25, readMutationTransferInventoryArguments
 	case "hireEmployee":
-		return 25, readMutationHireEmployeeArguments
+		return 26, readMutationHireEmployeeArguments
 	case "updateEmployee":
-		return 26, readMutationUpdateEmployeeArguments
+		return 27, readMutationUpdateEmployeeArguments
 	case "setCustomFields":
-		return 27, readMutationSetCustomFieldsArguments
+		return 28, readMutationSetCustomFieldsArguments
 	default:
 		return 0, nil
 	}
@@ -2690,7 +2804,19 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectAssignAccountRepPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 4: // placeOrder
+	case 4: // eraseCustomer
+		v, ok := x.resolveMutationEraseCustomer(f)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectEraseCustomerPayload(f.Set, v)
+		x.leave()
+		return written || x.writeNull()
+	case 5: // placeOrder
 		v, ok := x.resolveMutationPlaceOrder(f)
 		if !ok {
 			return x.writeNull()
@@ -2702,7 +2828,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectPlaceOrderPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 5: // confirmOrder
+	case 6: // confirmOrder
 		v, ok := x.resolveMutationConfirmOrder(f)
 		if !ok {
 			return x.writeNull()
@@ -2714,7 +2840,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectConfirmOrderPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 6: // shipOrder
+	case 7: // shipOrder
 		v, ok := x.resolveMutationShipOrder(f)
 		if !ok {
 			return x.writeNull()
@@ -2726,7 +2852,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectShipOrderPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 7: // deliverOrder
+	case 8: // deliverOrder
 		v, ok := x.resolveMutationDeliverOrder(f)
 		if !ok {
 			return x.writeNull()
@@ -2738,7 +2864,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectDeliverOrderPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 8: // cancelOrder
+	case 9: // cancelOrder
 		v, ok := x.resolveMutationCancelOrder(f)
 		if !ok {
 			return x.writeNull()
@@ -2750,7 +2876,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectCancelOrderPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 9: // setOrderItem
+	case 10: // setOrderItem
 		v, ok := x.resolveMutationSetOrderItem(f)
 		if !ok {
 			return x.writeNull()
@@ -2762,7 +2888,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectSetOrderItemPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 10: // removeOrderItem
+	case 11: // removeOrderItem
 		v, ok := x.resolveMutationRemoveOrderItem(f)
 		if !ok {
 			return x.writeNull()
@@ -2774,7 +2900,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectRemoveOrderItemPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 11: // updateShippingAddress
+	case 12: // updateShippingAddress
 		v, ok := x.resolveMutationUpdateShippingAddress(f)
 		if !ok {
 			return x.writeNull()
@@ -2786,7 +2912,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectUpdateShippingAddressPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 12: // setAdjustments
+	case 13: // setAdjustments
 		v, ok := x.resolveMutationSetAdjustments(f)
 		if !ok {
 			return x.writeNull()
@@ -2798,7 +2924,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectSetAdjustmentsPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 13: // updateOrder
+	case 14: // updateOrder
 		v, ok := x.resolveMutationUpdateOrder(f)
 		if !ok {
 			return x.writeNull()
@@ -2810,7 +2936,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectUpdateOrderPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 14: // addOrderNote
+	case 15: // addOrderNote
 		v, ok := x.resolveMutationAddOrderNote(f)
 		if !ok {
 			return x.writeNull()
@@ -2822,7 +2948,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectAddOrderNotePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 15: // holdOrder
+	case 16: // holdOrder
 		v, ok := x.resolveMutationHoldOrder(f)
 		if !ok {
 			return x.writeNull()
@@ -2834,7 +2960,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectHoldOrderPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 16: // releaseOrder
+	case 17: // releaseOrder
 		v, ok := x.resolveMutationReleaseOrder(f)
 		if !ok {
 			return x.writeNull()
@@ -2846,7 +2972,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectReleaseOrderPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 17: // recordPayment
+	case 18: // recordPayment
 		v, ok := x.resolveMutationRecordPayment(f)
 		if !ok {
 			return x.writeNull()
@@ -2858,7 +2984,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectRecordPaymentPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 18: // createProduct
+	case 19: // createProduct
 		v, ok := x.resolveMutationCreateProduct(f)
 		if !ok {
 			return x.writeNull()
@@ -2870,7 +2996,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectCreateProductPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 19: // updateProduct
+	case 20: // updateProduct
 		v, ok := x.resolveMutationUpdateProduct(f)
 		if !ok {
 			return x.writeNull()
@@ -2882,7 +3008,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectUpdateProductPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 20: // createWarehouse
+	case 21: // createWarehouse
 		v, ok := x.resolveMutationCreateWarehouse(f)
 		if !ok {
 			return x.writeNull()
@@ -2894,7 +3020,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectCreateWarehousePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 21: // updateWarehouse
+	case 22: // updateWarehouse
 		v, ok := x.resolveMutationUpdateWarehouse(f)
 		if !ok {
 			return x.writeNull()
@@ -2906,7 +3032,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectUpdateWarehousePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 22: // setInventoryLevel
+	case 23: // setInventoryLevel
 		v, ok := x.resolveMutationSetInventoryLevel(f)
 		if !ok {
 			return x.writeNull()
@@ -2918,7 +3044,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectSetInventoryLevelPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 23: // adjustInventory
+	case 24: // adjustInventory
 		v, ok := x.resolveMutationAdjustInventory(f)
 		if !ok {
 			return x.writeNull()
@@ -2930,7 +3056,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectAdjustInventoryPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 24: // transferInventory
+	case 25: // transferInventory
 		v, ok := x.resolveMutationTransferInventory(f)
 		if !ok {
 			return x.writeNull()
@@ -2942,7 +3068,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectTransferInventoryPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 25: // hireEmployee
+	case 26: // hireEmployee
 		v, ok := x.resolveMutationHireEmployee(f)
 		if !ok {
 			return x.writeNull()
@@ -2954,7 +3080,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectHireEmployeePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 26: // updateEmployee
+	case 27: // updateEmployee
 		v, ok := x.resolveMutationUpdateEmployee(f)
 		if !ok {
 			return x.writeNull()
@@ -2966,7 +3092,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectUpdateEmployeePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 27: // setCustomFields
+	case 28: // setCustomFields
 		v, ok := x.resolveMutationSetCustomFields(f)
 		if !ok {
 			return x.writeNull()
@@ -3046,6 +3172,28 @@ func (x *execution) resolveMutationAssignAccountRep(f *operation.Field) (v *Payl
 	a := f.ArgumentsIn(x.operation.arguments).(*mutationAssignAccountRepArguments)
 	x.currentField = f
 	v, err := x.mutationResolvers.AssignAccountRep(x.resolverCtx, a.input)
+	return v, x.recordError(f, err)
+}
+
+type mutationEraseCustomerArguments struct {
+	input input.EraseCustomerInput
+}
+
+func readMutationEraseCustomerArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_eraseCustomer_args(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return &mutationEraseCustomerArguments{
+		input: read["input"].(input.EraseCustomerInput),
+	}, nil
+}
+
+func (x *execution) resolveMutationEraseCustomer(f *operation.Field) (v *Payload[commerce.DeletedCustomer], ok bool) {
+	defer x.recoverPanic(f, &ok)
+	a := f.ArgumentsIn(x.operation.arguments).(*mutationEraseCustomerArguments)
+	x.currentField = f
+	v, err := x.mutationResolvers.EraseCustomer(x.resolverCtx, a.input)
 	return v, x.recordError(f, err)
 }
 
@@ -9341,6 +9489,8 @@ func appendOrderEventType(b []byte, v commerce.EventType) []byte {
 		return append(b, `"RELEASED"`...)
 	case commerce.EventPaymentRecorded:
 		return append(b, `"PAYMENT_RECORDED"`...)
+	case commerce.EventErased:
+		return append(b, `"ERASED"`...)
 	case commerce.EventImported:
 		return append(b, `"IMPORTED"`...)
 	default:
@@ -9439,6 +9589,8 @@ func appendPermission(b []byte, v access.Permission) []byte {
 		return append(b, `"CREATE_CUSTOMER"`...)
 	case access.PermissionChangeCustomer:
 		return append(b, `"CHANGE_CUSTOMER"`...)
+	case access.PermissionEraseCustomer:
+		return append(b, `"ERASE_CUSTOMER"`...)
 	case access.PermissionChangeEmail:
 		return append(b, `"CHANGE_EMAIL"`...)
 	case access.PermissionAssignRep:

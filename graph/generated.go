@@ -156,6 +156,12 @@ type ComplexityRoot struct {
 		Total  func(childComplexity int) int
 	}
 
+	DeletedCustomer struct {
+		DeletedAt func(childComplexity int) int
+		Erased    func(childComplexity int) int
+		ID        func(childComplexity int) int
+	}
+
 	DeliverOrderPayload struct {
 		UserErrors func(childComplexity int) int
 		Value      func(childComplexity int) int
@@ -189,6 +195,11 @@ type ComplexityRoot struct {
 	EmployeeEdge struct {
 		Cursor func(childComplexity int) int
 		Node   func(childComplexity int) int
+	}
+
+	EraseCustomerPayload struct {
+		UserErrors func(childComplexity int) int
+		Value      func(childComplexity int) int
 	}
 
 	HireEmployeePayload struct {
@@ -265,6 +276,7 @@ type ComplexityRoot struct {
 		CreateProduct         func(childComplexity int, input input.CreateProductInput) int
 		CreateWarehouse       func(childComplexity int, input input.CreateWarehouseInput) int
 		DeliverOrder          func(childComplexity int, input input.DeliverOrderInput) int
+		EraseCustomer         func(childComplexity int, input input.EraseCustomerInput) int
 		HireEmployee          func(childComplexity int, input input.HireEmployeeInput) int
 		HoldOrder             func(childComplexity int, input input.HoldOrderInput) int
 		PlaceOrder            func(childComplexity int, input input.PlaceOrderInput) int
@@ -693,6 +705,7 @@ type MutationResolver interface {
 	CreateCustomer(ctx context.Context, input input.CreateCustomerInput) (*Payload[commerce.Customer], error)
 	UpdateCustomer(ctx context.Context, input input.UpdateCustomerInput) (*Payload[commerce.Customer], error)
 	AssignAccountRep(ctx context.Context, input input.AssignAccountRepInput) (*Payload[commerce.Customer], error)
+	EraseCustomer(ctx context.Context, input input.EraseCustomerInput) (*Payload[commerce.DeletedCustomer], error)
 	PlaceOrder(ctx context.Context, input input.PlaceOrderInput) (*Payload[commerce.Order], error)
 	ConfirmOrder(ctx context.Context, input input.ConfirmOrderInput) (*Payload[commerce.Order], error)
 	ShipOrder(ctx context.Context, input input.ShipOrderInput) (*Payload[commerce.Order], error)
@@ -911,6 +924,8 @@ enum Permission {
   CREATE_CUSTOMER
   "Change a customer's record, but not the customer's email address."
   CHANGE_CUSTOMER
+  "Erase the personal data of customers."
+  ERASE_CUSTOMER
   "Change a customer's email address."
   CHANGE_EMAIL
   "Assign an employee to a customer as the account rep."
@@ -1745,6 +1760,12 @@ input HoldOrderInput {
   expectedVersion: Int
 }
 
+"A customer to erase."
+input EraseCustomerInput {
+  "The customer's ID. A deleted customer can be erased, too."
+  customerId: ID!
+}
+
 "An order whose hold ends."
 input ReleaseOrderInput {
   "The order's ID."
@@ -2031,6 +2052,24 @@ type Mutation {
     input: AssignAccountRepInput!
   ): AssignAccountRepPayload @access(permission: ASSIGN_REP)
     @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict"])
+  """
+  Erases the personal data of a customer, and deletes the customer. The first call deletes the customer and
+  ends the customer's tokens. Each further call erases one order, or a part of a large order. Repeat the
+  mutation until ` + "`" + `erased` + "`" + ` is true. After an interruption, the next call continues.
+
+  Afterwards, the orders have no addresses, contacts, custom fields, notes or reasons of holds, but still
+  their line items, amounts and payments, and the customer's ID. They accept no further personal data. Only
+  exports and backups can restore the data.
+
+  If the table is older than this mutation, an operator must first run ` + "`" + `ordergraph table apply order.erased` + "`" + `.
+
+  Cost: one DynamoDB transaction (write pattern WP40). Access: admins.
+  """
+  eraseCustomer(
+    "The customer's ID."
+    input: EraseCustomerInput!
+  ): EraseCustomerPayload @access(permission: ERASE_CUSTOMER)
+    @userErrors(types: ["InvalidInput", "NotFound"])
   """
   Places an order of 1 to 45 products at current prices, and reserves the stock. To order more
   products, place several orders. The prices of all products must have the same currency. If several
@@ -2584,6 +2623,18 @@ User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `,
 type AssignAccountRepPayload {
   "The customer after the mutation. If the user error is a ` + "`" + `VersionConflict` + "`" + `, the field contains the current customer, or null if the customer does not exist. After any other user error, the field is null."
   customer: Customer
+  "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
+  userErrors: [UserError!]!
+}
+
+"""
+The result of ` + "`" + `eraseCustomer` + "`" + `. If the mutation was rejected, ` + "`" + `deletedCustomer` + "`" + ` is null.
+
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `.
+"""
+type EraseCustomerPayload {
+  "The deleted customer after the mutation. If the mutation was rejected, the field is null."
+  deletedCustomer: DeletedCustomer
   "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
   userErrors: [UserError!]!
 }
@@ -3951,6 +4002,20 @@ type OrderItem @access(permission: READ_ORDER) {
 }
 
 """
+A deleted customer, whose orders remain.
+
+Access: admins.
+"""
+type DeletedCustomer @access(permission: ERASE_CUSTOMER) {
+  "The customer's ID."
+  id: ID!
+  "The time when the customer was deleted."
+  deletedAt: DateTime!
+  "Whether the customer's personal data is erased from all orders. If not, repeat ` + "`" + `eraseCustomer` + "`" + `."
+  erased: Boolean!
+}
+
+"""
 The hold of an order.
 
 Access: customers (their own), staff, admins, services.
@@ -4122,6 +4187,8 @@ enum OrderEventType {
   RELEASED
   "A payment was recorded. The note contains its kind and amount, such as ` + "`" + `CAPTURE: 10.00 USD` + "`" + `."
   PAYMENT_RECORDED
+  "The personal data of the order's customer was erased."
+  ERASED
   """
   The order was imported from another system, or a repair added this event to correct the timeline.
   The field ` + "`" + `to` + "`" + ` contains the status of the order.
@@ -5123,6 +5190,20 @@ func (ec *executionContext) field_Mutation_deliverOrder_args(ctx context.Context
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (input.DeliverOrderInput, error) {
 			return ec.unmarshalNDeliverOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐDeliverOrderInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_eraseCustomer_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (input.EraseCustomerInput, error) {
+			return ec.unmarshalNEraseCustomerInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐEraseCustomerInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -8278,6 +8359,36 @@ func (ec *executionContext) unmarshalInputDeliverOrderInput(ctx context.Context,
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputEraseCustomerInput(ctx context.Context, obj any) (input.EraseCustomerInput, error) {
+	var it input.EraseCustomerInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"customerId"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "customerId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("customerId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CustomerID = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputHireEmployeeInput(ctx context.Context, obj any) (input.HireEmployeeInput, error) {
 	var it input.HireEmployeeInput
 	if obj == nil {
@@ -9688,6 +9799,8 @@ var customerEdgeImplementors = []string{"CustomerEdge"}
 
 var dailySalesImplementors = []string{"DailySales"}
 
+var deletedCustomerImplementors = []string{"DeletedCustomer"}
+
 var deliverOrderPayloadImplementors = []string{"DeliverOrderPayload"}
 
 var emailTakenImplementors = []string{"EmailTaken", "UserError"}
@@ -9697,6 +9810,8 @@ var employeeImplementors = []string{"Employee", "_Entity"}
 var employeeConnectionImplementors = []string{"EmployeeConnection"}
 
 var employeeEdgeImplementors = []string{"EmployeeEdge"}
+
+var eraseCustomerPayloadImplementors = []string{"EraseCustomerPayload"}
 
 var hireEmployeePayloadImplementors = []string{"HireEmployeePayload"}
 
@@ -10317,6 +10432,11 @@ func (ec *executionContext) unmarshalNDecimal2string(ctx context.Context, v any)
 
 func (ec *executionContext) unmarshalNDeliverOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐDeliverOrderInput(ctx context.Context, v any) (input.DeliverOrderInput, error) {
 	res, err := ec.unmarshalInputDeliverOrderInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNEraseCustomerInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐEraseCustomerInput(ctx context.Context, v any) (input.EraseCustomerInput, error) {
+	res, err := ec.unmarshalInputEraseCustomerInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 

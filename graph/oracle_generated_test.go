@@ -401,6 +401,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.DailySales.Total(childComplexity), true
 
+	case "DeletedCustomer.deletedAt":
+		if e.ComplexityRoot.DeletedCustomer.DeletedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeletedCustomer.DeletedAt(childComplexity), true
+	case "DeletedCustomer.erased":
+		if e.ComplexityRoot.DeletedCustomer.Erased == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeletedCustomer.Erased(childComplexity), true
+	case "DeletedCustomer.id":
+		if e.ComplexityRoot.DeletedCustomer.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeletedCustomer.ID(childComplexity), true
+
 	case "DeliverOrderPayload.userErrors":
 		if e.ComplexityRoot.DeliverOrderPayload.UserErrors == nil {
 			break
@@ -535,6 +554,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.EmployeeEdge.Node(childComplexity), true
+
+	case "EraseCustomerPayload.userErrors":
+		if e.ComplexityRoot.EraseCustomerPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.EraseCustomerPayload.UserErrors(childComplexity), true
+	case "EraseCustomerPayload.deletedCustomer":
+		if e.ComplexityRoot.EraseCustomerPayload.Value == nil {
+			break
+		}
+
+		return e.ComplexityRoot.EraseCustomerPayload.Value(childComplexity), true
 
 	case "HireEmployeePayload.userErrors":
 		if e.ComplexityRoot.HireEmployeePayload.UserErrors == nil {
@@ -849,6 +881,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.DeliverOrder(childComplexity, args["input"].(input.DeliverOrderInput)), true
+	case "Mutation.eraseCustomer":
+		if e.ComplexityRoot.Mutation.EraseCustomer == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_eraseCustomer_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.EraseCustomer(childComplexity, args["input"].(input.EraseCustomerInput)), true
 	case "Mutation.hireEmployee":
 		if e.ComplexityRoot.Mutation.HireEmployee == nil {
 			break
@@ -2615,6 +2658,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputCreateWarehouseInput,
 		ec.unmarshalInputDateRange,
 		ec.unmarshalInputDeliverOrderInput,
+		ec.unmarshalInputEraseCustomerInput,
 		ec.unmarshalInputHireEmployeeInput,
 		ec.unmarshalInputHoldOrderInput,
 		ec.unmarshalInputItemFieldsInput,
@@ -2908,6 +2952,18 @@ func (ec *executionContext) childFields_DailySales(ctx context.Context, field gr
 	return nil, fmt.Errorf("no field named %q was found under type DailySales", field.Name)
 }
 
+func (ec *executionContext) childFields_DeletedCustomer(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_DeletedCustomer_id(ctx, field)
+	case "deletedAt":
+		return ec.fieldContext_DeletedCustomer_deletedAt(ctx, field)
+	case "erased":
+		return ec.fieldContext_DeletedCustomer_erased(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeletedCustomer", field.Name)
+}
+
 func (ec *executionContext) childFields_DeliverOrderPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "order":
@@ -2964,6 +3020,16 @@ func (ec *executionContext) childFields_EmployeeEdge(ctx context.Context, field 
 		return ec.fieldContext_EmployeeEdge_node(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type EmployeeEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_EraseCustomerPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "deletedCustomer":
+		return ec.fieldContext_EraseCustomerPayload_deletedCustomer(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_EraseCustomerPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type EraseCustomerPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_HireEmployeePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -5289,6 +5355,78 @@ func (ec *executionContext) fieldContext_DailySales_orderCount(_ context.Context
 	return graphql.NewScalarFieldContext("DailySales", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
+func (ec *executionContext) _DeletedCustomer_id(ctx context.Context, field graphql.CollectedField, obj *commerce.DeletedCustomer) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeletedCustomer_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.CustomerID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐCustomerID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_DeletedCustomer_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeletedCustomer", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _DeletedCustomer_deletedAt(ctx context.Context, field graphql.CollectedField, obj *commerce.DeletedCustomer) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeletedCustomer_deletedAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.DeletedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_DeletedCustomer_deletedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeletedCustomer", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _DeletedCustomer_erased(ctx context.Context, field graphql.CollectedField, obj *commerce.DeletedCustomer) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeletedCustomer_erased(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Erased(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_DeletedCustomer_erased(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("DeletedCustomer", field, true, false, errors.New("field of type Boolean does not have child fields"))
+}
+
 func (ec *executionContext) _DeliverOrderPayload_order(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Order]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -5869,6 +6007,72 @@ func (ec *executionContext) fieldContext_EmployeeEdge_node(_ context.Context, fi
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_Employee(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _EraseCustomerPayload_deletedCustomer(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.DeletedCustomer]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EraseCustomerPayload_deletedCustomer(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Value, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.DeletedCustomer) graphql.Marshaler {
+			return ec.marshalODeletedCustomer2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐDeletedCustomer(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_EraseCustomerPayload_deletedCustomer(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "EraseCustomerPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeletedCustomer(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _EraseCustomerPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.DeletedCustomer]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EraseCustomerPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_EraseCustomerPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "EraseCustomerPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
 		},
 	}
 	return fc, nil
@@ -6909,6 +7113,51 @@ func (ec *executionContext) fieldContext_Mutation_assignAccountRep(ctx context.C
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_assignAccountRep_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_eraseCustomer(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_eraseCustomer(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().EraseCustomer(ctx, fc.Args["input"].(input.EraseCustomerInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.DeletedCustomer]) graphql.Marshaler {
+			return ec.marshalOEraseCustomerPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_Mutation_eraseCustomer(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_EraseCustomerPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_eraseCustomer_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -16085,6 +16334,52 @@ func (ec *executionContext) _DailySales(ctx context.Context, sel ast.SelectionSe
 	return out
 }
 
+func (ec *executionContext) _DeletedCustomer(ctx context.Context, sel ast.SelectionSet, obj *commerce.DeletedCustomer) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deletedCustomerImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DeletedCustomer")
+		case "id":
+			out.Values[i] = ec._DeletedCustomer_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "deletedAt":
+			out.Values[i] = ec._DeletedCustomer_deletedAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "erased":
+			out.Values[i] = ec._DeletedCustomer_erased(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 func (ec *executionContext) _DeliverOrderPayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.Order]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, deliverOrderPayloadImplementors)
 
@@ -16448,6 +16743,47 @@ func (ec *executionContext) _EmployeeEdge(ctx context.Context, sel ast.Selection
 			}
 		case "node":
 			out.Values[i] = ec._EmployeeEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+func (ec *executionContext) _EraseCustomerPayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.DeletedCustomer]) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, eraseCustomerPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("EraseCustomerPayload")
+		case "deletedCustomer":
+			out.Values[i] = ec._EraseCustomerPayload_deletedCustomer(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._EraseCustomerPayload_userErrors(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -17053,6 +17389,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "assignAccountRep":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_assignAccountRep(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "eraseCustomer":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_eraseCustomer(ctx, field)
 			})
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
@@ -22239,6 +22582,7 @@ var (
 		"HELD":                     commerce.EventHeld,
 		"RELEASED":                 commerce.EventReleased,
 		"PAYMENT_RECORDED":         commerce.EventPaymentRecorded,
+		"ERASED":                   commerce.EventErased,
 		"IMPORTED":                 commerce.EventImported,
 	}
 	marshalNOrderEventType2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐEventType = map[commerce.EventType]string{
@@ -22257,6 +22601,7 @@ var (
 		commerce.EventHeld:                   "HELD",
 		commerce.EventReleased:               "RELEASED",
 		commerce.EventPaymentRecorded:        "PAYMENT_RECORDED",
+		commerce.EventErased:                 "ERASED",
 		commerce.EventImported:               "IMPORTED",
 	}
 )
@@ -22551,6 +22896,7 @@ var (
 		"RECORD_PAYMENT":    access.PermissionRecordPayment,
 		"CREATE_CUSTOMER":   access.PermissionCreateCustomer,
 		"CHANGE_CUSTOMER":   access.PermissionChangeCustomer,
+		"ERASE_CUSTOMER":    access.PermissionEraseCustomer,
 		"CHANGE_EMAIL":      access.PermissionChangeEmail,
 		"ASSIGN_REP":        access.PermissionAssignRep,
 		"CHANGE_STOCK":      access.PermissionChangeStock,
@@ -22581,6 +22927,7 @@ var (
 		access.PermissionRecordPayment:    "RECORD_PAYMENT",
 		access.PermissionCreateCustomer:   "CREATE_CUSTOMER",
 		access.PermissionChangeCustomer:   "CHANGE_CUSTOMER",
+		access.PermissionEraseCustomer:    "ERASE_CUSTOMER",
 		access.PermissionChangeEmail:      "CHANGE_EMAIL",
 		access.PermissionAssignRep:        "ASSIGN_REP",
 		access.PermissionChangeStock:      "CHANGE_STOCK",
@@ -23113,6 +23460,13 @@ func (ec *executionContext) marshalODateTime2ᚖtimeᚐTime(ctx context.Context,
 	return res
 }
 
+func (ec *executionContext) marshalODeletedCustomer2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐDeletedCustomer(ctx context.Context, sel ast.SelectionSet, v *commerce.DeletedCustomer) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._DeletedCustomer(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalODeliverOrderPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -23125,6 +23479,13 @@ func (ec *executionContext) marshalOEmployee2ᚖgithubᚗcomᚋordergraphᚋorde
 		return graphql.Null
 	}
 	return ec._Employee(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOEraseCustomerPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.DeletedCustomer]) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._EraseCustomerPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOHireEmployeePayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Employee]) graphql.Marshaler {

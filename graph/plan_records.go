@@ -93,6 +93,9 @@ func (p plan) customers(ctx context.Context, targets []planTarget[*commerce.Cust
 	p.planByCustomerID(ctx, targetIDs(targets, func(c *commerce.Customer) commerce.CustomerID { return c.ID }))
 }
 
+// deletedCustomers plans nothing, because a deleted customer has no fields that are read separately.
+func (p plan) deletedCustomers(context.Context, []planTarget[*commerce.DeletedCustomer]) {}
+
 // primeCustomers adds customers to the loader of customers if the query selects "orders { customer
 // }". Resolving the field "customer" then needs no read.
 func (p plan) primeCustomers(ctx context.Context, targets []planTarget[*commerce.Customer]) {

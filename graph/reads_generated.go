@@ -239,6 +239,10 @@ func (r *mutationResolver) AssignAccountRep(ctx context.Context, input input.Ass
 	return executeMutation(ctx, r.Resolver, r.store.AssignAccountRep, input.Command, nil)
 }
 
+func (r *mutationResolver) EraseCustomer(ctx context.Context, input input.EraseCustomerInput) (*Payload[commerce.DeletedCustomer], error) {
+	return executeMutation(ctx, r.Resolver, r.store.EraseCustomer, input.Command, nil)
+}
+
 func (r *mutationResolver) PlaceOrder(ctx context.Context, input input.PlaceOrderInput) (*Payload[commerce.Order], error) {
 	return executeMutation(ctx, r.Resolver, r.store.PlaceOrder, input.Command, input.IdempotencyKey)
 }
@@ -1279,6 +1283,8 @@ func (p plan) planAfterRecord(ctx context.Context, record any, selections []*ope
 	switch record := record.(type) {
 	case *commerce.Customer:
 		p.customers(ctx, []planTarget[*commerce.Customer]{{record, selections}})
+	case *commerce.DeletedCustomer:
+		p.deletedCustomers(ctx, []planTarget[*commerce.DeletedCustomer]{{record, selections}})
 	case *commerce.Employee:
 		p.employees(ctx, []planTarget[*commerce.Employee]{{record, selections}})
 	case *commerce.InventoryLevel:

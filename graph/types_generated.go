@@ -30,6 +30,7 @@ type (
 	EmployeeConnection       = paging.Connection[*commerce.Employee]
 	EmployeeEdge             = paging.Edge[*commerce.Employee]
 	CustomerPayload          = Payload[commerce.Customer]
+	DeletedCustomerPayload   = Payload[commerce.DeletedCustomer]
 	EmployeePayload          = Payload[commerce.Employee]
 	InventoryLevelPayload    = Payload[commerce.InventoryLevel]
 	OrderPayload             = Payload[commerce.Order]

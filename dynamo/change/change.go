@@ -85,6 +85,8 @@ type change struct {
 	// assumesStock is true if the attempt assumes that a product's stock is sufficient, but did not read
 	// it.
 	assumesStock bool
+	// erased reports whether the mutation changes the order of an erased customer.
+	erased bool
 	// taken contains the user errors for values that claims reserve for other records.
 	taken commerce.UserErrors
 }
@@ -120,7 +122,7 @@ func mutate[C, V any](ctx context.Context, t *table.Table, p *model.WritePattern
 			return zero, err
 		}
 		c.KeyBuilder, c.writes, c.required, c.taken, c.attempt = *t.KeyBuilder(), nil, map[model.Keys]table.Condition{}, nil, attempt
-		c.spread, c.increments, c.assumesStock = map[model.Keys][]stockShare{}, map[model.Keys]counterAdjustment{}, false
+		c.spread, c.increments, c.assumesStock, c.erased = map[model.Keys][]stockShare{}, map[model.Keys]counterAdjustment{}, false, false
 		if attempt > 1 {
 			if err := c.rereadKnown(ctx); err != nil {
 				return zero, err
@@ -159,7 +161,7 @@ func mutate[C, V any](ctx context.Context, t *table.Table, p *model.WritePattern
 			return result, nil
 		}
 		if remembered != nil {
-			c.addIdempotencyRecord(remembered, model.EncodeAttributes(result))
+			c.addIdempotencyRecord(remembered, result)
 		}
 		err = c.commit(ctx)
 		if !errors.Is(err, errStale) {
@@ -291,8 +293,11 @@ func (c *change) create(r model.Record) { c.put(r, table.RecordNotExists) }
 
 // createWithCopies creates the record of a value, its claims and its copies. If one of them already
 // exists, the transaction fails. Exception: an existing edge belongs to a lost record, so
-// createWithCopies overwrites it.
+// createWithCopies overwrites it. If it belongs to the order of an erased customer, it gets no personal data.
 func (c *change) createWithCopies(v any) {
+	if c.erased {
+		model.Erase(v)
+	}
 	records := model.EncodeWithEdges(&c.KeyBuilder, v)
 	c.create(records[0])
 	for claim, k := range claimsIn(records) {

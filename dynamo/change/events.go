@@ -19,6 +19,9 @@ func (c *change) addEvent(o commerce.Order, e commerce.Event, at time.Time, firs
 		return err
 	}
 	e.ID, e.OrderID, e.At, e.Actor = commerce.EventID(id), o.ID, at, c.caller.Name
+	if o.Erased {
+		model.Erase(&e)
+	}
 	c.create(model.EventRecord(&c.KeyBuilder, e))
 	// Each new event of the customer's orders replaces this record, and must have a higher ID. So the
 	// IDs of a customer's events follow the order of the commits.

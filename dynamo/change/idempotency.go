@@ -46,9 +46,12 @@ func newIdempotency(c *change, command any) (*idempotency, error) {
 
 // addIdempotencyRecord adds a write of the idempotency record, as the first action of the
 // transaction. The write may replace an existing record with the same key only if that record has
-// expired.
-func (c *change) addIdempotencyRecord(i *idempotency, result model.Record) {
-	now := c.table.Now()
+// expired. The record does not contain personal data of customers, because eraseCustomer could not find it.
+func (c *change) addIdempotencyRecord(i *idempotency, value any) {
+	now, result := c.table.Now(), model.EncodeAttributes(value)
+	if c.erases() {
+		result = model.EncodeWithoutPersonal(value)
+	}
 	writes := c.writes
 	c.writes = nil
 	c.put(c.Identify(&model.EntityIdempotency, i.key.Attributes().Merge(model.Record{
@@ -91,6 +94,11 @@ func replay[V any](ctx context.Context, c *change, i *idempotency, decode result
 		r.Fail("result", "is missing or not a map")
 		return first, true, r.Err()
 	}
+	if c.erases() {
+		if err := c.addPersonal(ctx, model.EntityOfValue(first), result.Value); err != nil {
+			return first, true, err
+		}
+	}
 	if first, err = decode(model.Reader{Record: result.Value}); err != nil {
 		return first, true, err
 	}
@@ -102,6 +110,24 @@ func replay[V any](ctx context.Context, c *change, i *idempotency, decode result
 	}
 	c.table.Stats().CountReplay()
 	return first, true, nil
+}
+
+// erases reports whether customers can be erased. Older servers could not read results without personal
+// data.
+func (c *change) erases() bool { return c.Derivations.CheckReadable(model.OrderErased) == nil }
+
+// addPersonal adds personal data to a stored result of the entity e: what the record contains now.
+//
+// It returns errors from table.WrapError.
+func (c *change) addPersonal(ctx context.Context, e *model.Entity, result model.Record) error {
+	if !e.HasPersonal() {
+		return nil
+	}
+	records, err := c.read(ctx, c.oldKeyBuilder().KeyOfResult(e, result))
+	if err == nil && records[0] != nil {
+		model.CopyPersonal(e, result, records[0])
+	}
+	return err
 }
 
 // checkStillOwned returns commerce.NotFound if the caller may no longer access an order, because

@@ -131,6 +131,7 @@ func (c *change) readOrder(ctx context.Context, id commerce.OrderID, expected *i
 	if (err == nil || isConflict(err)) && !c.caller.scope().Includes(order.CustomerID) {
 		return nil, nil, commerce.NewNotFound("order", id, "orderId")
 	}
+	c.erased = err == nil && order.Erased
 	return order, current, err
 }
 
@@ -171,13 +172,18 @@ func (c *change) allItems(ctx context.Context, o *commerce.Order) ([]commerce.Li
 // updateOrder adds the writes for a changed order to the transaction: the order's own record, its
 // copy in the customer's partition, and the event. current is the order's own record in the table.
 // deltas are the changes of derived numbers. It returns commerce.InvalidInput if the total falls below what is
-// paid.
+// paid, or if an erased order would get personal data.
 func (c *change) updateOrder(ctx context.Context, current model.Record, before, after *commerce.Order, e commerce.Event, deltas []derive.Delta) error {
 	if err := after.CheckPaid(*before); err != nil {
 		return err
 	}
 	if !after.CanExpire() {
 		after.ExpiresAt = nil
+	}
+	if before.Erased {
+		if err := keepErased(after, e); err != nil {
+			return err
+		}
 	}
 	lastEvent, err := c.lastEventTime(ctx, before.CustomerID)
 	if err != nil {

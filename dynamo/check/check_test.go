@@ -251,6 +251,13 @@ func damages() []damage {
 			r.Put(deletedCustomer("c2"))
 			r.Delete("EMAIL#bob@example.com", own)
 		}},
+		{name: "incomplete erasure", found: "erasure 3, orphan-edge 2", changes: true, do: func(r storetest.RawTable) {
+			rec := deletedCustomer("c2")
+			rec["erasure"] = storetest.Str("incomplete")
+			r.Put(rec)
+			r.Delete("EMAIL#bob@example.com", own)
+			r.Delete("CUSTOMER#c2", own)
+		}},
 		{name: "claim of a deleted customer", found: "key-attribute 1, orphan-claim 1", changes: true, do: func(r storetest.RawTable) {
 			rec := deletedCustomer("c2")
 			rec["customerId"] = storetest.Str("c1")

@@ -94,13 +94,11 @@ func differences(c commerce.Currency, e *model.Entity, have, want model.Record) 
 // must not have if the expected record lacks them.
 func presenceCheckedAttributes(e *model.Entity) []string {
 	names := []string{model.AttrIndexPK, model.AttrIndexSK}
-	if !e.IsEdge() && e.BaseEntity() != &model.EntityOrder {
-		return names
-	}
+	checked := e.IsEdge() || e.BaseEntity() == &model.EntityOrder || e == &model.EntityDeletedCustomer
 	for _, a := range model.AttributesOf(e) {
 		// The item count is an exception. A stored order may have it, even if the expected order lacks
 		// it.
-		if a.Optional && a.Name != "itemCount" && !slices.Contains(e.Omitted, a.Name) {
+		if a.Optional && a.Name != "itemCount" && (checked && !slices.Contains(e.Omitted, a.Name) || a.Personal) {
 			names = append(names, a.Name)
 		}
 	}

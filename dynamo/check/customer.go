@@ -24,6 +24,8 @@ type customerVerifier struct {
 	// deletion is the record which states that the customer was deleted. It is nil for other
 	// customers.
 	deletion model.Record
+	// unerased are the copies of orders that may contain personal data, although the customer was erased.
+	unerased []model.Record
 	// lastEventBefore is the customer's last event, as read before the orders were counted.
 	lastEventBefore model.Record
 	// claimOwner is another customer's record, if the email address is reserved for that customer.
@@ -87,7 +89,7 @@ func (v *customerVerifier) key(*table.Table) model.Keys { return v.primaryKey }
 
 func (v *customerVerifier) read(ctx context.Context, c *check) error {
 	v.claim, v.lastEvent, v.claimOwner, v.copyCount = nil, nil, nil, 0
-	v.sums, v.hasUnreadableOrder, v.unlisted = newCustomerSums(), false, nil
+	v.sums, v.hasUnreadableOrder, v.unlisted, v.unerased = newCustomerSums(), false, nil, nil
 	b := c.table.KeyBuilder()
 	lastEventKey := model.LastEvent.Key(b, v.id)
 	if b.Err != nil {
@@ -267,7 +269,8 @@ func (v *customerVerifier) verifyDeletion(c *check, diag *diagnosis) {
 		diag.trustedKey, diag.trusted = key, v.deletion
 		named := withKeyAttributes(diag.withoutUnreadable(&model.EntityDeletedCustomer, v.deletion), model.EntityDeletedCustomer.KeyValues(key))
 		if deleted, err := model.DecodeDeletedCustomer(model.Reader{Record: named}); err == nil {
-			diag.compare(&model.EntityDeletedCustomer, v.deletion, model.DeletedCustomerRecord(b, *deleted), kindKeyAttribute)
+			v.verifyErasure(diag, deleted)
+			diag.compare(&model.EntityDeletedCustomer, v.deletion, model.DeletedCustomerRecord(b, *deleted), kindErasure)
 		} else {
 			diag.addUnreadable(key, err)
 		}
@@ -277,6 +280,23 @@ func (v *customerVerifier) verifyDeletion(c *check, diag *diagnosis) {
 	}
 	v.verifySpending(c, diag, &commerce.Customer{ID: v.id, SpendingComplete: true})
 	v.verifyEdges(diag, nil)
+}
+
+// isErased reports whether the customer is erased, or will be.
+func (v *customerVerifier) isErased() bool { return model.TextOf(v.deletion, "erasure") != "" }
+
+// verifyErasure reports the orders of an erased customer that are not marked as erased. A repair marks the
+// copies of these orders with higher versions, so it then removes the personal data from all their records.
+// Without such orders, an incomplete erasure becomes complete.
+func (v *customerVerifier) verifyErasure(diag *diagnosis, deleted *commerce.DeletedCustomer) {
+	for _, rec := range v.unerased {
+		diag.addFinding(kindErasure, model.KeyOf(rec), "the customer was erased, but the order was not", remedyRepair)
+		version := (&model.Reader{Record: rec}).Number(model.AttrVersion)
+		diag.fixes = append(diag.fixes, recordFix{key: model.KeyOf(rec), asRead: rec, set: model.Record{model.AttrErased: model.Bool(true), model.AttrVersion: model.Num(version + 1)}})
+	}
+	if len(v.unerased) == 0 && v.isErased() {
+		deleted.Erasure, deleted.ErasedTo = commerce.ErasureComplete, ""
+	}
 }
 
 // verifyLastEvent reports a last event that is incomplete, outdated or without a customer, or that
@@ -302,6 +322,11 @@ func (v *customerVerifier) verifyLastEvent(c *check, diag *diagnosis, exists boo
 	last := event
 	if outdated {
 		last = v.newestEvent
+	}
+	if v.isErased() {
+		erased := *last
+		model.Erase(&erased)
+		last = &erased
 	}
 	want := model.KeepReservation(model.LastEventRecord(diag.table.KeyBuilder(), v.id, *last), v.lastEvent)
 	sums, reported := v.expectedReservation(c)

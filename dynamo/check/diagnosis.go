@@ -66,6 +66,8 @@ type diagnosis struct {
 	// singleTransaction reports whether all fixes must be written in one transaction. Set it if the
 	// next check would misinterpret the result of a partial repair.
 	singleTransaction bool
+	// erased reports whether the records must not contain personal data, because their customer was erased.
+	erased bool
 	// refusalReason is the reason why the fixes were not written, if the repair failed with a
 	// refusedError.
 	refusalReason string
@@ -316,6 +318,9 @@ func (diag *diagnosis) compare(e *model.Entity, have, want model.Record, kind st
 			continue
 		}
 		c := kindOf(e, d.name, kind)
+		if diag.erased && model.IsPersonal(e, d.name) {
+			c = kindErasure
+		}
 		if details[c] == nil {
 			kinds = append(kinds, c)
 		}

@@ -84,7 +84,12 @@ func (records recordsWithEdges) verify(diag *diagnosis) {
 //
 // It returns ErrCorrupt if the record cannot be decoded.
 func (r *recordWithEdges) expected(diag *diagnosis) ([]model.Record, error) {
-	return diag.table.Reencode(r.entity, withKeyAttributes(diag.withoutUnreadable(r.entity, r.record()), r.entity.KeyValues(r.primaryKey)))
+	read := withKeyAttributes(diag.withoutUnreadable(r.entity, r.record()), r.entity.KeyValues(r.primaryKey))
+	if diag.erased {
+		_, erased, err := diag.table.ReencodeErased(r.entity, read)
+		return erased, err
+	}
+	return diag.table.Reencode(r.entity, read)
 }
 
 // verify compares the record and its edges with what the declaration of its entity says, and returns

@@ -22,6 +22,7 @@ const (
 	kindLastEvent            = "last-event"
 	kindCustomerMissing      = "customer-missing"
 	kindCustomerDeleted      = "customer-deleted"
+	kindErasure              = "erasure"
 	kindOrderCount           = "order-count"
 	kindStatusCounts         = "order-counts"
 	kindSpending             = "spending"
@@ -94,6 +95,7 @@ func Kinds() []Kind {
 		{Name: kindLastEvent, Problem: "the record of a customer's last event or its count of open orders or reserved units is wrong, or the customer is missing", Repair: "updates or deletes the record"},
 		{Name: kindCustomerMissing, Problem: "a customer has orders or edges, but no record", Repair: "deletes the customer; with `-restore`, writes the record from an edge, or writes a stand-in"},
 		{Name: kindCustomerDeleted, Problem: "a deleted customer has a record", Repair: "deletes the record"},
+		{Name: kindErasure, Problem: "an erased customer's orders have personal data, or the erasure is incomplete", Repair: "erases the data"},
 		{Name: kindOrderCount, Problem: "the order count of a customer, product or account rep is wrong or missing", Repair: "sets the count"},
 		{Name: kindStatusCounts, Problem: "order counts by status are wrong or missing", Repair: "sets the counts"},
 		{Name: kindSpending, Problem: "a customer's monthly spending is wrong or missing", Repair: "sets the amounts"},

@@ -239,6 +239,7 @@ func (v *orderVerifier) verify(c *check) *diagnosis {
 	if o.AccountRepID == "" {
 		o.AccountRepID = commerce.EmployeeID(model.IndexValueOf(&model.EntityCustomerOrder, copied))
 	}
+	diag.erased = o.Erased
 	v.verifyPayments(diag, &o)
 	v.decoded = &o
 	v.verifyItems(diag, b, o, trusted, other)
@@ -284,6 +285,11 @@ func (v *orderVerifier) verifyItems(diag *diagnosis, b *model.KeyBuilder, o comm
 			o.Total = total
 			v.decoded.Total = total
 		}
+	}
+	if o.Erased {
+		o.Items = v.lines
+		model.Erase(&o)
+		v.lines = o.Items
 	}
 	expected := model.OrderRecords(b, o, v.lines, nil)
 	if b.Err != nil {
@@ -428,6 +434,9 @@ func (v *orderVerifier) verifyTimeline(diag *diagnosis, o commerce.Order) {
 			certain = false
 			continue
 		}
+		if o.Erased {
+			model.Erase(event)
+		}
 		diag.compare(&model.EntityOrderEvent, rec, model.EventRecord(b, *event), kindKeyAttribute)
 		if diag.table.EventPosition(event.ID) == "" {
 			// Other software wrote this event. It may be the last event, because its position is unknown.
@@ -450,6 +459,9 @@ func (v *orderVerifier) verifyTimeline(diag *diagnosis, o commerce.Order) {
 		return
 	}
 	event := &commerce.Event{OrderID: v.id, Type: commerce.EventImported, To: o.Status, Actor: repairEventActor, Note: "the last event did not match the order's status"}
+	if o.Erased {
+		model.Erase(event)
+	}
 	detail := fmt.Sprintf("the order is %s, but no event sets a status", o.Status)
 	if len(v.events) > 0 {
 		detail = fmt.Sprintf("the order is %s, but no event sets that status", o.Status)

@@ -19,6 +19,9 @@ func newCustomerSums() derive.Totals {
 
 // addOrder adds an order to sums. rec is the customer's copy of the order.
 func (v *customerVerifier) addOrder(rec model.Record) {
+	if v.isErased() && model.TextOf(rec, model.AttrCustomerID) == string(v.id) && !(&model.Reader{Record: rec}).Flag(model.AttrErased) {
+		v.unerased = append(v.unerased, rec)
+	}
 	o, err := v.table.DecodeOrder(model.Reader{Record: rec})
 	if err == nil {
 		o.CustomerID = v.id

@@ -51,6 +51,8 @@ const (
 	// modeMaximizing sets a Go value to the value with the largest possible record.
 	modeMaximizing
 	modeDescribing
+	// modeErasing removes the personal data from a Go value.
+	modeErasing
 )
 
 // Attribute describes an attribute of a record.
@@ -63,10 +65,24 @@ type Attribute struct {
 	// Required reports whether a record without the attribute is corrupt. Optional reports whether
 	// Ordergraph omits the attribute if its value is empty.
 	Required, Optional bool
+	// Personal reports whether the attribute contains personal data of a customer, if the record belongs to
+	// one.
+	Personal bool
 }
 
 func (a *attributeVisitor) describe(name, dynamoType string, most int, p presence) {
-	a.descriptions = append(a.descriptions, Attribute{name, dynamoType, most, p == presenceRequired, p == presenceOptional})
+	a.descriptions = append(a.descriptions, Attribute{name, dynamoType, most, p == presenceRequired, p == presenceOptional, false})
+}
+
+// personal is the part of a declaration that marks the attribute before it as personal data of a customer.
+// eraseCustomer removes the value.
+func personal[V any](a *attributeVisitor, v *V) {
+	switch a.mode {
+	case modeErasing:
+		*v = *new(V)
+	case modeDescribing:
+		a.descriptions[len(a.descriptions)-1].Personal = true
+	}
 }
 
 type presence uint8
@@ -91,6 +107,10 @@ type recordCodec interface {
 	// largest returns a pointer to the value with the largest record.
 	largest() any
 	describe() []Attribute
+	// erase removes the personal data from a value. v is a pointer to it.
+	erase(v any)
+	// encodeErased is like encode, but omits personal data.
+	encodeErased(v any) Record
 }
 
 // codecFor is a recordCodec for values of type V: a function that declares their attributes.
@@ -124,6 +144,18 @@ func (declare codecFor[V]) read(codec *Codec, r Reader) (*V, error) {
 func (declare codecFor[V]) largest() any { return new(largestValue(declare)) }
 
 func (declare codecFor[V]) describe() []Attribute { return describeAttributes(declare) }
+
+func (declare codecFor[V]) erase(v any) { declare(&attributeVisitor{mode: modeErasing}, v.(*V)) }
+
+func (declare codecFor[V]) encodeErased(v any) Record {
+	erased := *v.(*V)
+	declare.erase(&erased)
+	return declare.encode(&erased)
+}
+
+// Erase removes the personal data of the customer from the value to which v points. It also marks an order
+// as erased.
+func Erase(v any) { EntityOfValue(v).codec.erase(v) }
 
 // EncodeWithEdges returns the record of a value, its copies and its claims. v points to a value that an entity's
 // codec encodes, such as a commerce.Product.
@@ -283,6 +315,20 @@ func (a *attributeVisitor) flag(name string, v *bool) {
 		*v = true
 	case modeDescribing:
 		a.describe(name, "BOOL", 0, presenceLenient)
+	}
+}
+
+// optionalFlag declares a boolean that is omitted if it is false.
+func (a *attributeVisitor) optionalFlag(name string, v *bool) {
+	switch a.mode {
+	case modeDescribing:
+		a.describe(name, "BOOL", 0, presenceOptional)
+	case modeWriting:
+		if *v {
+			a.encoded[name] = Bool(true)
+		}
+	default:
+		a.flag(name, v)
 	}
 }
 
@@ -478,6 +524,7 @@ func (a *attributeVisitor) address(name string, v **commerce.Address, place *com
 	case modeDescribing:
 		a.describe(name, "M", 0, presenceOptional)
 	}
+	personal(a, v)
 }
 
 func addressAttributes(a *attributeVisitor, v *commerce.Address) {
@@ -511,11 +558,20 @@ func optionalMapAttribute[V any](a *attributeVisitor, name string, v **V, declar
 		*v = new(largestValue(declare))
 	case modeDescribing:
 		a.describe(name, "M", 0, presenceOptional)
+		hasPersonal := slices.ContainsFunc(describeAttributes(declare), func(member Attribute) bool { return member.Personal })
+		a.descriptions[len(a.descriptions)-1].Personal = hasPersonal
+	case modeErasing:
+		if *v != nil {
+			erased := **v
+			declare(a, &erased)
+			*v = &erased
+		}
 	}
 }
 
 func holdAttributes(a *attributeVisitor, v *commerce.OrderHold) {
 	lenientTextAttribute(a, "reason", &v.Reason, commerce.MaxName)
+	personal(a, &v.Reason)
 	a.createdAt(&v.Since)
 }
 
@@ -576,6 +632,13 @@ func adjustmentAttributes(a *attributeVisitor, v *commerce.OrderAdjustment) {
 	a.flag("included", &v.Included)
 }
 
+// AttrErased marks an order whose personal data is erased. Servers that do not know it would store further
+// personal data.
+const AttrErased = "erased"
+
+// OrderErased is the name of the feature that a table must have before customers are erased.
+const OrderErased = "order." + AttrErased
+
 // lineItems declares the list of line items that the order's record embeds, sorted by SKU. If the
 // order has too many line items to embed, the attribute is omitted.
 func (a *attributeVisitor) lineItems(o *commerce.Order) {
@@ -601,6 +664,11 @@ func (a *attributeVisitor) lineItems(o *commerce.Order) {
 		*o.ItemCount = len(o.Items)
 	case modeDescribing:
 		a.describe(name, "L", commerce.MaxEmbeddedItems, presenceOptional)
+	case modeErasing:
+		o.Items = slices.Clone(o.Items)
+		for i := range o.Items {
+			embeddedItemAttributes(a, &o.Items[i])
+		}
 	}
 }
 

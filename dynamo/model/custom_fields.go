@@ -47,7 +47,10 @@ func (a *attributeVisitor) customFields(recordType string, v *commerce.CustomVal
 		for i := range fields {
 			dynamoType, most := typeOfCustomField(&fields[i])
 			a.describe(fields[i].Name, dynamoType, most, presenceOptional)
+			personal(a, v)
 		}
+	case modeErasing:
+		personal(a, v)
 	}
 }
 

@@ -54,11 +54,11 @@ func customList[V any](direction string, decode func(*Codec, Reader) (V, error))
 func customTypes() map[string]customType {
 	return map[string]customType{
 		"Customer": {&EntityCustomer, &CustomerByID.AccessPattern, "{foldedName}#{customerId}", customList(Ascending, (*Codec).DecodeCustomer), &EntityCustomerName,
-			[]*WritePattern{&WriteCreateCustomer, &WriteUpdateCustomer}, nil},
+			[]*WritePattern{&WriteCreateCustomer, &WriteUpdateCustomer, &WriteEraseCustomer}, nil},
 		"Employee": {&EntityEmployee, &EmployeeByID.AccessPattern, "{foldedName}#{employeeId}", customList(Ascending, withoutCodec(DecodeEmployee)), &EntityEmployeeName,
 			[]*WritePattern{&WriteHireEmployee, &WriteUpdateEmployee}, nil},
 		"Order": {&EntityOrder, &OrderByID.AccessPattern, "ORDER#{orderId}", customList(Descending, (*Codec).DecodeOrder), &EntityOrder,
-			[]*WritePattern{&WritePlaceOrder, &WriteSetCustomFields}, nil},
+			[]*WritePattern{&WritePlaceOrder, &WriteSetCustomFields, &WriteEraseCustomer}, nil},
 		"Product": {&EntityProduct, &ProductBySKU.AccessPattern, "{foldedName}#{sku}", customList(Ascending, (*Codec).DecodeProduct), &EntityProductName,
 			[]*WritePattern{&WriteCreateProduct, &WriteUpdateProduct}, nil},
 		"Warehouse": {&EntityWarehouse, &WarehouseByID.AccessPattern, "{foldedName}#{warehouseId}", customList(Ascending, withoutCodec(DecodeWarehouse)), nil,

@@ -16,11 +16,14 @@ func CustomerRecords(b *KeyBuilder, c commerce.Customer) []Record {
 func customerAttributes(a *attributeVisitor, c *commerce.Customer) {
 	idAttribute(a, AttrCustomerID, &c.ID, commerce.MaxIDLength)
 	textAttribute(a, "name", &c.Name, commerce.MaxName)
+	personal(a, &c.Name)
 	textAttribute(a, "email", &c.Email, commerce.MaxEmail)
+	personal(a, &c.Email)
 	if a.mode == modeMaximizing {
 		c.Email = "x@" + c.Email[2:] // only an address has an edge
 	}
 	a.texts("phoneNumbers", &c.PhoneNumbers, commerce.MaxPhoneNumbers, commerce.MaxPhoneNumberLength)
+	personal(a, &c.PhoneNumbers)
 	indexedTextAttribute(a, "accountRepId", &c.AccountRepID, commerce.MaxIDLength, repKey, presenceOptional)
 	a.optionalCounter(AttrOrderCount, &c.OrderCount, nil)
 	a.flag(AttrSpendingComplete, &c.SpendingComplete)
@@ -41,9 +44,11 @@ func deletedCustomerAttributes(a *attributeVisitor, c *commerce.DeletedCustomer)
 	idAttribute(a, AttrCustomerID, &c.ID, commerce.MaxIDLength)
 	if a.mode == modeReading {
 		c.DeletedAt = a.RequiredTime("deletedAt")
-		return
+	} else {
+		a.putTime("deletedAt", &c.DeletedAt, presenceRequired)
 	}
-	a.putTime("deletedAt", &c.DeletedAt, presenceRequired)
+	optionalTextAttribute(a, "erasure", &c.Erasure, len(commerce.ErasureIncomplete))
+	optionalTextAttribute(a, "erasedTo", &c.ErasedTo, commerce.ULIDLength+len(" EVENT#")+commerce.ULIDLength)
 }
 
 // DecodeDeletedCustomer decodes the record which states that a customer was deleted.

@@ -219,7 +219,7 @@ var (
 	EntityEmailClaim = Entity{Name: "emailClaim", Description: "e-mail claim",
 		PK: "EMAIL#{emailKey}", SK: "#METADATA", Kind: Claim, Of: &EntityCustomer}
 	EntityOrder = Entity{Name: "order", Description: "order",
-		PK: "ORDER#{orderId}", SK: "#METADATA", IndexPK: "STATUS#{status}", IndexSK: "ORDER#{orderId}", Sharded: true, AddedFeatures: []string{AttrAdjustments}, codec: codecFor[commerce.Order](orderValueAttributes)}
+		PK: "ORDER#{orderId}", SK: "#METADATA", IndexPK: "STATUS#{status}", IndexSK: "ORDER#{orderId}", Sharded: true, AddedFeatures: []string{AttrAdjustments, AttrErased}, codec: codecFor[commerce.Order](orderValueAttributes)}
 	EntityCustomerOrder = Entity{Name: "customerOrder", Description: "order, the customer's copy",
 		PK: "CUSTOMER#{customerId}", SK: "ORDER#{orderId}", IndexPK: "REP#{employeeId}", IndexSK: "ORDER#{orderId}", Optional: true, Owner: access.PermissionReadOrder, Kind: Copy, Of: &EntityOrder, Renamed: accountRep}
 	EntityOrderItem = Entity{Name: "orderItem", Description: "order item",
@@ -305,6 +305,9 @@ type WritePattern struct {
 	// Buckets reports whether the mutation also reads and writes the stock buckets of products. The
 	// bounds assume that one of the products has several buckets.
 	Buckets bool
+	// ErasesOrders reports whether the mutation also finds the next order of a customer with a Query, and
+	// reads up to commerce.MaxLines records in its item collection.
+	ErasesOrders bool
 }
 
 // The write patterns, one per mutation. If the mutation setOrderItem (write pattern WP9) makes an
@@ -364,6 +367,11 @@ var (
 		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityPayment, EntityPaymentClaim), OptionalWrites: entities(EntityOrderExpiry), Reads: entities(EntityOrder, EntityPaymentClaim), ReadsOnFailure: entities(EntityPayment)}.withEdges(&EntityOrder)
 	WriteTransferInventory = WritePattern{ID: "WP30", Mutation: "transferInventory",
 		Writes: entities(EntityInventoryLevel, EntityInventoryLevel, EntityProduct), OptionalWrites: entities(EntityWarehouse, EntityIdempotency), Reads: entities(EntityInventoryLevel, EntityInventoryLevel, EntityProduct, EntityWarehouse, EntityWarehouse)}.withEdges(&EntityInventoryLevel)
+	// The first transaction of eraseCustomer deletes the customer. Each further one erases an order with up to
+	// 40 of its events and other records.
+	WriteEraseCustomer = WritePattern{ID: "WP40", Mutation: "eraseCustomer",
+		Writes: entities(EntityDeletedCustomer), OptionalWrites: entities(EntityCustomer, EntityCustomerRep, EntityCustomerName, EntityCustomerEmail, EntityEmailClaim, EntityOrder, EntityCustomerOrder, EntityPaymentDue, EntityOrderExpiry, EntityOrderEvent, EntityLastEvent),
+		OptionalWritesPerLine: entities(EntityOrderEvent), Reads: entities(EntityCustomer, EntityDeletedCustomer, EntityOrder), ReadsItems: true, ErasesOrders: true}
 )
 
 func entities(entities ...Entity) []Entity { return entities }

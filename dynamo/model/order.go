@@ -88,10 +88,14 @@ func orderAttributes(a *attributeVisitor, parts *orderWithOptionalFields) {
 	optionalTextAttribute(a, "carrier", &o.Carrier, commerce.MaxName)
 	optionalMapAttribute(a, "hold", &o.Hold, holdAttributes)
 	optionalMapAttribute(a, "contact", &o.Contact, contactAttributes)
+	personal(a, &o.Contact)
 	a.optionalTime(AttrExpiry, &o.ExpiresAt)
 	a.adjustments(o)
 	a.paymentTotals(o)
 	a.customFields("Order", &o.CustomFields)
+	if a.optionalFlag(AttrErased, &o.Erased); a.mode == modeErasing {
+		o.Erased = true
+	}
 	if o.EmbedsItems && o.ItemCount == nil && a.mode == modeReading {
 		parts.count = len(o.Items)
 		o.ItemCount = &parts.count
@@ -211,9 +215,15 @@ func eventAttributes(a *attributeVisitor, e *commerce.Event) {
 	parsedTextAttribute(a, "type", &e.Type, commerce.ParseEventType, commerce.EventShippingAddressChanged)
 	a.createdAt(&e.At)
 	lenientTextAttribute(a, "actor", &e.Actor, commerce.MaxName)
+	if !e.Type.IsByStaff() {
+		personal(a, &e.Actor)
+	}
 	a.status("from", &e.From, presenceOptional)
 	a.status("to", &e.To, presenceOptional)
 	optionalTextAttribute(a, "note", &e.Note, commerce.MaxNote)
+	if !e.HasServerNote() {
+		personal(a, &e.Note)
+	}
 	optionalTextAttribute(a, "noteCustomerId", &e.NoteCustomerID, commerce.MaxIDLength)
 	optionalTextAttribute(a, "warehouseId", &e.WarehouseID, commerce.MaxIDLength)
 }

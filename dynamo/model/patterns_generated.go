@@ -87,6 +87,7 @@ func builtInWritePatterns() []WritePattern {
 		WriteUpdateOrder,
 		WriteRecordPayment,
 		WriteTransferInventory,
+		WriteEraseCustomer,
 	}
 }
 

@@ -28,6 +28,13 @@ func (in UpdateCustomerInput) Command(c *Validator) commerce.CustomerChange {
 	}
 }
 
+// Command validates the input and returns a commerce.CustomerErasure.
+func (in EraseCustomerInput) Command(c *Validator) commerce.CustomerErasure {
+	return commerce.CustomerErasure{
+		CustomerID: parseValue(c, commerce.ParseID[commerce.CustomerID], in.CustomerID, "customerId"),
+	}
+}
+
 // Command validates the input and returns a commerce.OrderItemChange.
 func (in SetOrderItemInput) Command(c *Validator) commerce.OrderItemChange {
 	return commerce.OrderItemChange{

@@ -196,6 +196,12 @@ type DeliverOrderInput struct {
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
+// A customer to erase.
+type EraseCustomerInput struct {
+	// The customer's ID. A deleted customer can be erased, too.
+	CustomerID string `json:"customerId"`
+}
+
 // An employee to create.
 type HireEmployeeInput struct {
 	// The ID of the new employee. It has 1 to 64 characters. The allowed characters are `A-Z`, `a-z`,

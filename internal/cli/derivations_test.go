@@ -121,7 +121,7 @@ func TestDropAndApplyList(t *testing.T) {
 	}
 	run(t, "table plan", variables...).checkSucceeded(t, "customerName ", "  list ", "  readable ", "order.adjustments ", "  feature ")
 	run(t, "table plan order.adjustments", variables...).checkSucceeded(t, "feature  order.adjustments: readable\nnothing to add: servers write and read it\n")
-	run(t, "table drop order.adjustments", variables...).checkFailed(t, 1, "order.adjustments cannot be dropped, because earlier versions of Ordergraph would damage orders with adjustments")
+	run(t, "table drop order.adjustments", variables...).checkFailed(t, 1, "order.adjustments cannot be dropped, because earlier versions of Ordergraph would damage records with the attribute adjustments")
 }
 
 // findUnits returns the units that a command prints.

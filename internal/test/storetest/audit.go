@@ -485,6 +485,9 @@ func (a *audit) requireRecord(k Key, pk, sk string) Record {
 	return r
 }
 
+// isDeleted reports whether the customer with a partition key was deleted.
+func (a *audit) isDeleted(customer string) bool { return a.Records[Key{customer, "DELETED"}] != nil }
+
 const metadataSortKey = "#METADATA"
 
 // checkRecord verifies that a record is valid. The copies of the record in additional lists (edges)
@@ -613,7 +616,9 @@ func (a *audit) checkOrder(id string, o *auditedOrder) {
 		return
 	}
 	customer := "CUSTOMER#" + o.record.Text("customerId")
-	a.requireRecord(k, customer, metadataSortKey)
+	if !a.isDeleted(customer) {
+		a.requireRecord(k, customer, metadataSortKey)
+	}
 	if o.customerCopy == nil {
 		a.addProblem(k, "has no customer's copy")
 	} else {
@@ -715,6 +720,7 @@ var statusesAllowingEvent = map[string][]string{
 	"released":              {"pending", "confirmed", "shipped", "delivered"},
 	"note_added":            {"pending", "confirmed", "shipped", "delivered", "cancelled"},
 	"payment_recorded":      {"pending", "confirmed", "shipped", "delivered", "cancelled"},
+	"erased":                {"pending", "confirmed", "shipped", "delivered", "cancelled"},
 }
 
 func (a *audit) checkEvents(k Key, id string, o *auditedOrder) {

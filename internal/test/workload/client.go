@@ -77,11 +77,14 @@ func RecordSelection(name string) string {
 	return strings.Join(fields, " ")
 }
 
-// MutationNames returns the names of all mutations, sorted.
+// MutationNames returns the names of all mutations for random clients, sorted. It omits eraseCustomer, because
+// clients could not use erased customers any more.
 func MutationNames() []string {
 	var names []string
 	for name := range PayloadRecordFields {
-		names = append(names, name)
+		if name != "eraseCustomer" {
+			names = append(names, name)
+		}
 	}
 	slices.Sort(names)
 	return names

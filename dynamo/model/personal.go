@@ -1,0 +1,82 @@
+package model
+
+import (
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/ordergraph/ordergraph/commerce"
+)
+
+// ReencodeErased is like Reencode. It returns the records before and after the personal data is erased.
+//
+// Errors: ErrCorrupt.
+func (codec *Codec) ReencodeErased(e *Entity, r Record) (before, after []Record, err error) {
+	v, err := codec.decode(e, Reader{Record: r})
+	if err != nil {
+		return nil, nil, err
+	}
+	encode := func() []Record {
+		records := codec.KeyBuilder().encodeWithCopies(e, e.codec.encode(v))
+		records[0][AttrPK], records[0][AttrSK] = r[AttrPK], r[AttrSK]
+		return records
+	}
+	before = encode()
+	e.codec.erase(v)
+	return before, encode(), nil
+}
+
+// HasPersonal reports whether the entity's records contain personal data of a customer.
+func (e *Entity) HasPersonal() bool {
+	return slices.ContainsFunc(AttributesOf(e), func(a Attribute) bool { return a.Personal })
+}
+
+// IsPersonal reports whether an attribute of the entity's records contains personal data of a customer.
+func IsPersonal(e *Entity, name string) bool {
+	return slices.ContainsFunc(AttributesOf(e), func(a Attribute) bool { return a.Personal && a.Name == name })
+}
+
+// EncodeWithoutPersonal is like EncodeAttributes, but omits the personal data of a customer.
+func EncodeWithoutPersonal(v any) Record {
+	e := EntityOfValue(v)
+	if !e.HasPersonal() {
+		return e.codec.encode(v)
+	}
+	r := e.codec.encodeErased(v)
+	delete(r, AttrErased)
+	return r
+}
+
+// KeyOfResult returns the primary key of the record with the given attributes.
+func (b *KeyBuilder) KeyOfResult(e *Entity, attributes Record) Keys {
+	return b.keysOf(e, attributes).Primary()
+}
+
+// CopyPersonal copies the personal data in a record of the entity e to attributes that lack it.
+func CopyPersonal(e *Entity, to, from Record) {
+	for _, a := range AttributesOf(e) {
+		if v := from[a.Name]; v != nil && (a.Personal || a.Name == AttrErased) {
+			to[a.Name] = v
+		}
+	}
+	have, want := linesOf(from), linesOf(to)
+	for sku, line := range want {
+		for _, f := range commerce.CustomFieldsOf("OrderItem") {
+			if v := have[sku][f.Name]; v != nil {
+				line[f.Name] = v
+			}
+		}
+	}
+}
+
+// linesOf returns the line items that an order's record embeds, by SKU.
+func linesOf(r Record) map[string]Record {
+	lines := map[string]Record{}
+	list, _ := r["items"].(*types.AttributeValueMemberL)
+	for i := 0; list != nil && i < len(list.Value); i++ {
+		if line, ok := list.Value[i].(*types.AttributeValueMemberM); ok {
+			lines[TextOf(line.Value, "productId")] = line.Value
+		}
+	}
+	return lines
+}
