@@ -23,7 +23,7 @@ compile()
 const compiled = (name) => load(join(folder, 'out', `${name}.js`))
 const { categories, products } = await compiled('catalog')
 const { checkout } = await compiled('checkout')
-const { dashboard, moveOrder } = await compiled('desk')
+const { dashboard, eraseCustomer, moveOrder } = await compiled('desk')
 const { follow } = await compiled('live')
 const { orderHistory, spendingOfYear } = await compiled('account')
 const { connect } = await compiled('request')
@@ -247,6 +247,27 @@ for (const { name, open, skip } of engines) {
         assert.deepEqual([cents(amount), currencyCode, others], [sum(totals), 'USD', []])
       }
       assert.deepEqual(await spendingOfYear(request, customerId, 1999), [])
+    })
+
+    test('erases a customer, but not the orders', async () => {
+      const eve = { id: 'eve', name: 'Eve Zephyr', email: 'zephyr@example.com' }
+      const create = (input) => ask('mutation ($input: CreateCustomerInput!) { createCustomer(input: $input) { userErrors { message } } }', { input })
+      await create(eve)
+      const order = { ...cart('prod_100', 1), customerId: eve.id, shippingAddress: { ...shippingAddress, recipient: eve.name }, contact: { email: eve.email } }
+      const placed = []
+      for (let i = 0; i < 2; i++) {
+        placed.push((await checkout(request, order, async () => true)).order)
+      }
+      assert.deepEqual(await eraseCustomer(request, eve.id), [])
+      for (const { id, total } of placed) {
+        const { order: left } = await ask('query ($id: ID!) { order(id: $id) { customer { id } total { amount currencyCode } shippingAddress { recipient } contact { email } timeline { nodes { type note } } } }', { id })
+        assert.deepEqual([left.customer, left.total, left.shippingAddress, left.contact, left.timeline.nodes.at(-1).type], [null, total, null, null, 'ERASED'])
+      }
+      assert.equal((await checkout(request, order, async () => true)).kind, 'refused')
+      const found = await ask('{ customers(namePrefix: "eve zephyr") { nodes { id } } customerByEmail(email: "zephyr@example.com") { id } }')
+      assert.deepEqual(found, { customers: { nodes: [] }, customerByEmail: null })
+      assert.equal((await eraseCustomer(request, 'nobody'))[0].field, 'input.customerId')
+      await create({ ...eve, id: 'eve2' })
     })
   })
 }

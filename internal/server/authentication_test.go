@@ -336,6 +336,31 @@ func TestTheIssuerChangesItsKeys(t *testing.T) {
 	}
 }
 
+// Only an admin erases a customer, whose tokens are then refused.
+func TestTokensOfErasedCustomers(t *testing.T) {
+	g := newAuthenticatedServer(t, storetest.SampleStore(t, storetest.Engines()[0].Client(t)), server.Options{})
+	request := func(query string, claims authtest.Object) *httptest.ResponseRecorder {
+		return ask(g, http.MethodPost, server.PathGraphQL, post(query), "Authorization", "Bearer "+g.token(t, claims))
+	}
+	const erase = `mutation { eraseCustomer(input: {customerId: "cust_01"}) { deletedCustomer { erased } userErrors { code } } }`
+	alice := authtest.Object{"role": "CUSTOMER", "customer_id": "cust_01"}
+	for _, claims := range []authtest.Object{alice, {"role": "STAFF"}, {"role": "SERVICE"}} {
+		if w := request(erase, claims); !strings.Contains(w.Body.String(), `"FORBIDDEN"`) {
+			t.Errorf("%v: status %d, body %s", claims, w.Code, w.Body)
+		}
+	}
+	if w := request(`{ customer(id: "cust_01") { name } }`, alice); w.Code != http.StatusOK {
+		t.Errorf("before: status %d, body %s", w.Code, w.Body)
+	}
+	for i := 0; !strings.Contains(request(erase, authtest.Object{"role": "ADMIN"}).Body.String(), `"erased":true`); i++ {
+		if i > 20 {
+			t.Fatal("the erasure does not end")
+		}
+	}
+	g.clock.Advance(30 * time.Second)
+	checkRefused(t, request(`{ __typename }`, alice), "half a minute later", true)
+}
+
 // A customer's token becomes invalid within half a minute after the customer was deleted. While the
 // table cannot be read, the response is a server error.
 func TestTokensOfDeletedCustomers(t *testing.T) {

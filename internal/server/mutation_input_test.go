@@ -108,6 +108,7 @@ func TestBadMutationInput(t *testing.T) {
 		{"note: 1,001 bytes", "addOrderNote", mutationInput{"orderId": unknown, "note": strings.Repeat("n", 1001)}, 0, []string{"INVALID input.note"}},
 		{"hold: unknown order", "holdOrder", mutationInput{"orderId": unknown, "reason": "r"}, 1, []string{"NOT_FOUND input.orderId"}},
 		{"hold: no reason", "holdOrder", mutationInput{"orderId": unknown, "reason": ""}, 0, []string{"INVALID input.reason"}},
+		{"erase: customer with #", "eraseCustomer", mutationInput{"customerId": "a#b"}, 0, []string{"INVALID input.customerId"}},
 		{"erase: unknown customer", "eraseCustomer", mutationInput{"customerId": "nobody"}, 1, []string{"NOT_FOUND input.customerId"}},
 		{"payment: invalid values", "recordPayment", mutationInput{"orderId": "42", "kind": "VOID", "amount": mutationInput{"amount": "0"}, "provider": "Stripe", "reference": "a#b"}, 0,
 			[]string{"INVALID input.orderId", "INVALID input.amount.amount", "INVALID input.provider", "INVALID input.reference"}},

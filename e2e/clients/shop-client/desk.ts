@@ -1,4 +1,4 @@
-import { ConfirmOrderDocument, DashboardDocument, DeliverOrderDocument, ShipOrderDocument, type ConfirmOrderMutation, type OrderStateFragment, type OrderStatus, type ShipOrderInput } from './gql/graphql.js'
+import { ConfirmOrderDocument, DashboardDocument, DeliverOrderDocument, EraseCustomerDocument, ShipOrderDocument, type ConfirmOrderMutation, type OrderStateFragment, type OrderStatus, type ShipOrderInput } from './gql/graphql.js'
 import { reaction, type Reaction } from './refusals.js'
 import { present, type Request } from './request.js'
 
@@ -45,5 +45,15 @@ async function send(request: Request, order: OrderStateFragment, move: Move): Pr
       return (await request(ShipOrderDocument, { input: { ...input, ...move.parcel } })).move
     case 'DELIVERED':
       return (await request(DeliverOrderDocument, { input })).move
+  }
+}
+
+/** Erases a customer, one order after another. It can be called again after a failure. */
+export async function eraseCustomer(request: Request, customerId: string): Promise<Reaction[]> {
+  for (;;) {
+    const { deletedCustomer, userErrors } = present((await request(EraseCustomerDocument, { input: { customerId } })).erase)
+    if (!deletedCustomer || deletedCustomer.erased) {
+      return userErrors.map(reaction)
+    }
   }
 }
