@@ -48,15 +48,15 @@ func newIdempotency(c *change, command any) (*idempotency, error) {
 // transaction. The write may replace an existing record with the same key only if that record has
 // expired. The record does not contain personal data of customers, because eraseCustomer could not find it.
 func (c *change) addIdempotencyRecord(i *idempotency, value any) {
-	now, result := c.table.Now(), model.EncodeAttributes(value)
+	now, encode := c.table.Now(), model.EncodeAttributes
 	if c.erases() {
-		result = model.EncodeWithoutPersonal(value)
+		encode = model.EncodeWithoutPersonal
 	}
 	writes := c.writes
 	c.writes = nil
 	c.put(c.Identify(&model.EntityIdempotency, i.key.Attributes().Merge(model.Record{
 		"mutation": model.Str(c.pattern.Mutation), "requestHash": model.Str(i.hash),
-		"result": &types.AttributeValueMemberM{Value: result}, "createdAt": model.Str(model.Timestamp(now)),
+		"result": &types.AttributeValueMemberM{Value: encode(value)}, "createdAt": model.Str(model.Timestamp(now)),
 		model.AttrExpiresAt: model.Num(int(now.Add(idempotencyTTL).Unix())),
 	})), table.AnyOf(table.RecordNotExists, table.CompareAttribute(model.AttrExpiresAt, "<=", model.Num(int(now.Unix())))))
 	c.writes = append(c.writes, writes...)

@@ -38,11 +38,7 @@ func IsPersonal(e *Entity, name string) bool {
 
 // EncodeWithoutPersonal is like EncodeAttributes, but omits the personal data of a customer.
 func EncodeWithoutPersonal(v any) Record {
-	e := EntityOfValue(v)
-	if !e.HasPersonal() {
-		return e.codec.encode(v)
-	}
-	r := e.codec.encodeErased(v)
+	r := EntityOfValue(v).codec.encodeErased(v)
 	delete(r, AttrErased)
 	return r
 }
