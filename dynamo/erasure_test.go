@@ -241,7 +241,7 @@ func TestInterruptedErasure(t *testing.T) {
 
 // A repair erases the data again that an import of an old export has brought back.
 func TestErasureAndOldExport(t *testing.T) {
-	r := newPersonalTable(t, storetest.Engines()[0].Client(t), 2, false)
+	r := newPersonalTable(t, storetest.Engines()[0].Client(t), 2, true)
 	export := strings.Join(storetest.Export(t, r.Store, 1), "\n")
 	erase(t, r.Store)
 	if again := strings.Join(storetest.Export(t, r.Store, 1), "\n"); strings.Contains(strings.ToLower(again), secret) {
