@@ -17,14 +17,14 @@ const (
 	// PermissionListCustomers allows listing all customers, and finding customers by name or email
 	// address.
 	PermissionListCustomers
-	// PermissionReadOrder allows reading an order with its line items, payments and timeline. It also allows
-	// subscribing to the changes of this order.
+	// PermissionReadOrder allows reading an order with its line items, payments, returns and timeline. It also
+	// allows subscribing to the changes of this order.
 	PermissionReadOrder
 	// PermissionListOrders allows listing the orders of all customers. It also allows subscribing to
 	// the status changes of all orders.
 	PermissionListOrders
 	// PermissionReadActor allows reading the name of the caller who caused an event in an order's
-	// timeline or recorded a payment, and the reason why an order is on hold.
+	// timeline, recorded a payment or requested a return, and the reason why an order is on hold.
 	PermissionReadActor
 	// PermissionReadNote allows reading the notes in an order's timeline. GrantOwn covers only the notes
 	// that the caller's own customer account wrote, or that staff wrote for it.
@@ -44,10 +44,13 @@ const (
 	PermissionChangeOrder
 	// PermissionAdjustOrder allows setting the amounts for shipping, taxes, discounts and fees of an order.
 	PermissionAdjustOrder
-	// PermissionFulfilOrder allows confirming, shipping and delivering orders, and putting them on hold.
+	// PermissionFulfilOrder allows confirming, shipping and delivering orders, putting them on hold, and
+	// approving, rejecting and receiving returns.
 	PermissionFulfilOrder
 	// PermissionRecordPayment allows recording payments of orders.
 	PermissionRecordPayment
+	// PermissionRefundFreely allows refunding more for a return than was paid for its pieces.
+	PermissionRefundFreely
 	// PermissionCreateCustomer allows adding customers.
 	PermissionCreateCustomer
 	// PermissionChangeCustomer allows changing a customer's record, but not the email address.
@@ -98,6 +101,7 @@ var permissionNames = [permissionsEnd]string{
 	PermissionAdjustOrder:      "ADJUST_ORDER",
 	PermissionFulfilOrder:      "FULFIL_ORDER",
 	PermissionRecordPayment:    "RECORD_PAYMENT",
+	PermissionRefundFreely:     "REFUND_FREELY",
 	PermissionCreateCustomer:   "CREATE_CUSTOMER",
 	PermissionChangeCustomer:   "CHANGE_CUSTOMER",
 	PermissionEraseCustomer:    "ERASE_CUSTOMER",

@@ -59,6 +59,7 @@ func StandardPolicy() Policy {
 		PermissionAdjustOrder:      {GrantNone, GrantNone, GrantAll, GrantAll, GrantAll},
 		PermissionFulfilOrder:      {GrantNone, GrantNone, GrantAll, GrantAll, GrantAll},
 		PermissionRecordPayment:    {GrantNone, GrantNone, GrantAll, GrantAll, GrantAll},
+		PermissionRefundFreely:     {GrantNone, GrantNone, GrantAll, GrantAll, GrantNone},
 		PermissionCreateCustomer:   {GrantNone, GrantNone, GrantAll, GrantAll, GrantAll},
 		PermissionChangeCustomer:   {GrantNone, GrantOwn, GrantAll, GrantAll, GrantNone},
 		PermissionEraseCustomer:    {GrantNone, GrantNone, GrantNone, GrantAll, GrantNone},

@@ -140,6 +140,39 @@ type PaymentRecord struct {
 	Amount  Money
 	// Provider is the name of the payment provider, and Reference is its ID of the payment.
 	Provider, Reference string
+	// ReturnID is the refunded return, or empty. Reason is why more is refunded for it
+	// than was paid for its pieces.
+	ReturnID ReturnID `json:",omitempty"`
+	Reason   string   `json:",omitempty"`
+}
+
+// ReturnRequest is the command to request a return of pieces of an order. Each line has another product.
+type ReturnRequest struct {
+	OrderID OrderID
+	Lines   []ReturnLine
+}
+
+// ReturnDecision is the command to approve or reject a return.
+type ReturnDecision struct {
+	OrderID  OrderID
+	ReturnID ReturnID
+	To       ReturnStatus
+	// Reason is set only if To is ReturnRejected.
+	Reason string `json:",omitempty"`
+}
+
+// ReturnReceipt is the command to record that a warehouse has received a return.
+type ReturnReceipt struct {
+	OrderID     OrderID
+	ReturnID    ReturnID
+	WarehouseID WarehouseID
+	Lines       []RestockedLine
+}
+
+// RestockedLine contains the number of pieces of a product that are put back into stock.
+type RestockedLine struct {
+	SKU       SKU
+	Restocked int
 }
 
 // CustomFieldsChange is the command to change the custom fields of an order and of its line items.

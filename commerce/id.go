@@ -25,6 +25,8 @@ type (
 	EventID string
 	// PaymentID is a ULID, like OrderID.
 	PaymentID string
+	// ReturnID is a ULID, like OrderID.
+	ReturnID string
 	// SKU is the ID of a product. It has the same form as a CustomerID.
 	SKU string
 	// WarehouseID has the same form as a CustomerID.

@@ -139,6 +139,10 @@ const (
 	EventReleased               EventType = "released"
 	EventPaymentRecorded        EventType = "payment_recorded"
 	EventErased                 EventType = "erased"
+	EventReturnRequested        EventType = "return_requested"
+	EventReturnApproved         EventType = "return_approved"
+	EventReturnRejected         EventType = "return_rejected"
+	EventReturnReceived         EventType = "return_received"
 	EventImported               EventType = "imported"
 )
 
@@ -148,7 +152,8 @@ const (
 func ParseEventType(s string) (EventType, error) {
 	switch t := EventType(s); t {
 	case EventPlaced, EventConfirmed, EventShipped, EventDelivered, EventCancelled, EventItemSet, EventItemRemoved,
-		EventShippingAddressChanged, EventAdjustmentsChanged, EventBillingChanged, EventCustomFieldsChanged, EventNoteAdded, EventHeld, EventReleased, EventPaymentRecorded, EventErased, EventImported:
+		EventShippingAddressChanged, EventAdjustmentsChanged, EventBillingChanged, EventCustomFieldsChanged, EventNoteAdded, EventHeld, EventReleased, EventPaymentRecorded,
+		EventReturnRequested, EventReturnApproved, EventReturnRejected, EventReturnReceived, EventErased, EventImported:
 		return t, nil
 	}
 	return "", NewInvalidError("is %q, which is not an event type", s)
@@ -184,7 +189,7 @@ func (e Event) HasServerNote() bool { return e.ChangesItems() || e.Type == Event
 // IsByStaff reports whether customers cannot cause events of the type, so the actor is no customer.
 func (t EventType) IsByStaff() bool {
 	switch t {
-	case EventConfirmed, EventShipped, EventDelivered, EventAdjustmentsChanged, EventHeld, EventReleased, EventPaymentRecorded, EventErased:
+	case EventConfirmed, EventShipped, EventDelivered, EventAdjustmentsChanged, EventHeld, EventReleased, EventPaymentRecorded, EventErased, EventReturnApproved, EventReturnRejected, EventReturnReceived:
 		return true
 	default:
 		return false

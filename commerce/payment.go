@@ -43,7 +43,11 @@ type Payment struct {
 	// ProviderReference is the name of the payment provider, a colon, and the provider's ID of the
 	// payment. Only one payment has this value.
 	ProviderReference string
-	At                time.Time
+	// ReturnID is the return that is refunded, or empty. Reason is why more is refunded for it than was paid
+	// for its pieces.
+	ReturnID ReturnID
+	Reason   string
+	At       time.Time
 	// Actor is the name of the principal that recorded the payment.
 	Actor string
 }

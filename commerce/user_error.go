@@ -177,6 +177,17 @@ func NewLateEdit(status Status, part, editable string) InvalidTransition {
 	return InvalidTransition{newErrorDetails(CodeInvalidTransition, FieldPath("orderId"), "The order is %s, so its %s cannot change: only a %s order can be edited like this.", status, part, editable), status, status, status.Transitions()}
 }
 
+// NewEarlyReturn returns the user error for a return of an order with the given status, which was not shipped.
+func NewEarlyReturn(status Status) InvalidTransition {
+	return InvalidTransition{newErrorDetails(CodeInvalidTransition, FieldPath("orderId"), "The order is %s, so nothing can be returned: only pieces of a shipped or delivered order can be returned.", status), status, status, status.Transitions()}
+}
+
+// NewLateReturn returns the user error for a return that cannot change to the requested status. order is the
+// status of the order.
+func NewLateReturn(order Status, from, to ReturnStatus) InvalidTransition {
+	return InvalidTransition{newErrorDetails(CodeInvalidTransition, FieldPath("returnId"), "The return is %s and cannot become %s: read its current status.", from, to), order, order, order.Transitions()}
+}
+
 // NewInsufficientStock returns the user error for a quantity that exceeds the available quantity.
 // The message ends with scope, which can be empty or a phrase such as " in warehouse w".
 func NewInsufficientStock(path []string, sku SKU, requested, available int, scope string) InsufficientStock {

@@ -121,7 +121,7 @@ func (b CostBounds) MutationBound(p model.WritePattern) MutationCostBound {
 	if len(p.Reads)+len(p.ReadsPerLine) > 0 {
 		bound.Requests++
 		read(1, p.Reads...)
-		read(commerce.MaxLines, p.ReadsPerLine...)
+		read(p.Lines(commerce.MaxLines), p.ReadsPerLine...)
 	}
 	if p.ReadsItems && len(p.ReadsPerLine) > 0 {
 		bound.Requests++ // the line items are read first, because they determine the other keys
@@ -133,11 +133,16 @@ func (b CostBounds) MutationBound(p model.WritePattern) MutationCostBound {
 		bound.Requests += bound.Items.Requests
 		bound.ReadUnits += bound.Items.ReadUnits
 	}
+	if p.ReadsReturns { // for the first transaction, and again for the second
+		returns := b.ListBound(model.OrderReturns.AccessPattern, PageRequest{Limit: commerce.MaxReturns, DetectMore: true}, nil, true)
+		bound.Requests += 2 * returns.Requests
+		bound.ReadUnits += 2 * returns.ReadUnits
+	}
 	// The two requests are the first transaction and a read after a failed condition. The read is
 	// necessary only if DynamoDB does not return the record that failed the condition.
 	bound.Requests += 2
 	read(1, p.Writes...)
-	read(commerce.MaxLines, p.WritesPerLine...)
+	read(p.Lines(commerce.MaxLines), p.WritesPerLine...)
 	read(1, p.MaxOptionalWrites()...)
 	if len(p.ReadsOnFailure) > 0 {
 		bound.Requests++
@@ -177,8 +182,8 @@ func (b CostBounds) WriteUnits(mutation string, lines int) (most float64) {
 		if p.Mutation == mutation {
 			write(1, p.Writes...)
 			write(1, p.MaxOptionalWrites()...)
-			write(lines, p.WritesPerLine...)
-			write(lines, p.OptionalWritesPerLine...)
+			write(p.Lines(lines), p.WritesPerLine...)
+			write(p.Lines(lines), p.OptionalWritesPerLine...)
 			if p.Buckets {
 				write(commerce.MaxStockBuckets-1, model.EntityStockBucket)
 			}

@@ -162,6 +162,11 @@ var documentsByType = map[string][]string{
 		`{_entities(representations:[{__typename:"Order",id:"$O"}]){...on Order{payments{nodes{%s}}}}}`, `mutation{recordPayment(input:{orderId:"$O",kind:VOID,amount:{amount:"1"},provider:"p",reference:"r"}){payment{%s} userErrors{code}}}`,
 	},
 	"DeletedCustomer": {`mutation{eraseCustomer(input:{customerId:"nobody"}){deletedCustomer{%s} userErrors{code}}}`},
+	"Return": {
+		`{order(id:"$O"){returns{nodes{%s}}}}`, `{order(id:"$O"){returns{edges{node{%s}}}}}`, `{customer(id:"$C"){orders{nodes{returns{nodes{%s}}}}}}`, `{returns(status:REQUESTED){nodes{%s}}}`,
+		`{_entities(representations:[{__typename:"Order",id:"$O"}]){...on Order{returns{nodes{%s}}}}}`, `mutation{requestReturn(input:{orderId:"$O",lines:[{sku:"$P",quantity:1,reason:"r"}]}){return{%s} userErrors{code}}}`,
+	},
+	"ReturnLine":      {`{order(id:"$O"){returns{nodes{lines{%s}}}}}`, `{_entities(representations:[{__typename:"Order",id:"$O"}]){...on Order{returns{nodes{lines{%s}}}}}}`},
 	"OrderHold":       {`{order(id:"$O"){hold{%s}}}`, `{_entities(representations:[{__typename:"Order",id:"$O"}]){...on Order{hold{%s}}}}`, `{customer(id:"$C"){orders{nodes{hold{%s}}}}}`},
 	"OrderAdjustment": {`{order(id:"$O"){adjustments{%s}}}`, `{_entities(representations:[{__typename:"Order",id:"$O"}]){...on Order{adjustments{%s}}}}`, `{customer(id:"$C"){orders{nodes{adjustments{%s}}}}}`},
 	"OrderContact":    {`{order(id:"$O"){contact{%s}}}`, `{_entities(representations:[{__typename:"Order",id:"$O"}]){...on Order{contact{%s}}}}`, `{customer(id:"$C"){orders{nodes{contact{%s}}}}}`},
@@ -231,6 +236,10 @@ var requiredArguments = map[string]string{
 	"Mutation.releaseOrder":          `(input:{orderId:"$O",expectedVersion:999})`,
 	"Mutation.addOrderNote":          `(input:{orderId:"$O",note:"n"})`,
 	"Mutation.recordPayment":         `(input:{orderId:"$O",kind:VOID,amount:{amount:"1"},provider:"p",reference:"r"})`,
+	"Mutation.requestReturn":         `(input:{orderId:"$O",lines:[{sku:"$P",quantity:1,reason:"r"}]})`,
+	"Mutation.approveReturn":         `(input:{orderId:"$O",returnId:"none"})`,
+	"Mutation.rejectReturn":          `(input:{orderId:"$O",returnId:"none",reason:"r"})`,
+	"Mutation.receiveReturn":         `(input:{orderId:"$O",returnId:"none",warehouseId:"wh_sea",lines:[]})`,
 	"Mutation.createProduct":         `(input:{sku:"prod_100",name:"N",category:"C",unitPrice:{amount:"1"}})`,
 	"Mutation.createWarehouse":       `(input:{id:"wh_sea",name:"N"})`,
 	"Mutation.setInventoryLevel":     `(input:{sku:"prod_100",warehouseId:"wh_sea",quantity:1,expectedVersion:999})`,
@@ -254,6 +263,10 @@ var inputDocuments = map[string][]string{
 	"PlaceOrderInput.expiresAt": {
 		`mutation{placeOrder(input:{customerId:"$C",items:[{sku:"prod_100",quantity:1000000}],expiresAt:"2030-01-01T00:00:00Z"}){userErrors{code}}}`,
 		`mutation($i:PlaceOrderInput!={customerId:"$C",items:[{sku:"prod_100",quantity:1000000}],expiresAt:"2030-01-01T00:00:00Z"}){placeOrder(input:$i){userErrors{code}}}`,
+	},
+	"RecordPaymentInput.reason": {
+		`mutation{recordPayment(input:{orderId:"$O",kind:REFUND,amount:{amount:"1"},provider:"p",reference:"r",returnId:"none",reason:"r"}){userErrors{code message}}}`,
+		`mutation($i:RecordPaymentInput!={orderId:"$O",kind:REFUND,amount:{amount:"1"},provider:"p",reference:"r",returnId:"none",reason:"r"}){recordPayment(input:$i){userErrors{code message}}}`,
 	},
 	"QuoteInput.adjustments": {
 		`{quote(input:{items:[{sku:"$P",quantity:1}],adjustments:[{kind:DISCOUNT,label:"l",amount:"-1"}]}){total{amount}}}`,

@@ -167,6 +167,11 @@ func newHardFixture(name string, shards, run int) *fixture {
 				o.Payments = append(o.Payments, commerce.Payment{ID: commerce.PaymentID(hardOrder(n*1000 + p)), OrderID: o.ID, Kind: commerce.PaymentAuthorization, Amount: price, At: at,
 					ProviderReference: padded("p", commerce.MaxIDLength) + ":" + padded(fmt.Sprint("r", n, "-", p, "-"), commerce.MaxPaymentReference), Actor: padded("a", 100)})
 			}
+			for r := range n % 3 {
+				lines := slices.Repeat([]commerce.ReturnLine{{SKU: sku(0), Quantity: 1, Reason: padded("r", commerce.MaxReturnReason), Restocked: new(1)}}, commerce.MaxReturnLines)
+				o.Returns = append(o.Returns, commerce.Return{ID: commerce.ReturnID(hardOrder(n*1000 + r)), OrderID: o.ID, Status: commerce.ReturnRequested, Lines: lines, Amount: price, CreatedAt: at, UpdatedAt: at,
+					RejectionReason: padded("r", commerce.MaxReturnReason), Actor: padded("a", 100)})
+			}
 			events := 1
 			if n == 3 {
 				events = hardEvents // more than one read can return

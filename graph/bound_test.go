@@ -131,7 +131,7 @@ func (d *drawing) arguments(f *ast.FieldDefinition, wide bool) string {
 			given = append(given, a.Name+": ["+strings.Join(keys, ", ")+"]")
 		case a.Type.Name() == "QuoteInput":
 			given = append(given, a.Name+": {items: "+d.quoteItems()+"}")
-		case a.Name != "last" && (d.values[a.Name] == nil || a.Name == "placed") && a.Type.NonNull:
+		case a.Name != "last" && (d.values[a.Name] == nil || a.Name == "placed" || a.Type.Name() == "ReturnStatus") && a.Type.NonNull:
 			given = append(given, a.Name+": "+anyValue(a.Type))
 		case a.Name == "last" || d.values[a.Name] == nil:
 		case a.Type.NonNull || rapid.IntRange(0, 2).Draw(d.T, "given") == 0:

@@ -31,6 +31,7 @@ type fieldResolvers struct {
 	paymentResolvers         PaymentResolver
 	productResolvers         ProductResolver
 	queryResolvers           QueryResolver
+	returnArgResolvers       ReturnResolver
 	subscriptionResolvers    SubscriptionResolver
 	viewerResolvers          ViewerResolver
 	warehouseResolvers       WarehouseResolver
@@ -54,6 +55,7 @@ func newFieldResolvers(root ResolverRoot, generated *executionContext) *fieldRes
 		paymentResolvers:         root.Payment(),
 		productResolvers:         root.Product(),
 		queryResolvers:           root.Query(),
+		returnArgResolvers:       root.Return(),
 		subscriptionResolvers:    root.Subscription(),
 		viewerResolvers:          root.Viewer(),
 		warehouseResolvers:       root.Warehouse(),
@@ -75,6 +77,8 @@ func objectTypeOf(name string) operation.ObjectType {
 		return operation.ObjectType{Satisfies: adjustInventoryPayloadImplementors, Field: numberAdjustInventoryPayload}
 	case "AlreadyExists":
 		return operation.ObjectType{Satisfies: alreadyExistsImplementors, Field: numberAlreadyExists}
+	case "ApproveReturnPayload":
+		return operation.ObjectType{Satisfies: approveReturnPayloadImplementors, Field: numberApproveReturnPayload}
 	case "AssignAccountRepPayload":
 		return operation.ObjectType{Satisfies: assignAccountRepPayloadImplementors, Field: numberAssignAccountRepPayload}
 	case "CancelOrderPayload":
@@ -191,14 +195,28 @@ func objectTypeOf(name string) operation.ObjectType {
 		return operation.ObjectType{Satisfies: quoteImplementors, Field: numberQuote}
 	case "QuotedLine":
 		return operation.ObjectType{Satisfies: quotedLineImplementors, Field: numberQuotedLine}
+	case "ReceiveReturnPayload":
+		return operation.ObjectType{Satisfies: receiveReturnPayloadImplementors, Field: numberReceiveReturnPayload}
 	case "RecordPaymentPayload":
 		return operation.ObjectType{Satisfies: recordPaymentPayloadImplementors, Field: numberRecordPaymentPayload}
+	case "RejectReturnPayload":
+		return operation.ObjectType{Satisfies: rejectReturnPayloadImplementors, Field: numberRejectReturnPayload}
 	case "ReleaseOrderPayload":
 		return operation.ObjectType{Satisfies: releaseOrderPayloadImplementors, Field: numberReleaseOrderPayload}
 	case "RemoveOrderItemPayload":
 		return operation.ObjectType{Satisfies: removeOrderItemPayloadImplementors, Field: numberRemoveOrderItemPayload}
+	case "RequestReturnPayload":
+		return operation.ObjectType{Satisfies: requestReturnPayloadImplementors, Field: numberRequestReturnPayload}
 	case "ReservationLimit":
 		return operation.ObjectType{Satisfies: reservationLimitImplementors, Field: numberReservationLimit}
+	case "Return":
+		return operation.ObjectType{Satisfies: returnImplementors, Field: numberReturn}
+	case "ReturnConnection":
+		return operation.ObjectType{Satisfies: returnConnectionImplementors, Field: numberReturnConnection}
+	case "ReturnEdge":
+		return operation.ObjectType{Satisfies: returnEdgeImplementors, Field: numberReturnEdge}
+	case "ReturnLine":
+		return operation.ObjectType{Satisfies: returnLineImplementors, Field: numberReturnLine}
 	case "SetAdjustmentsPayload":
 		return operation.ObjectType{Satisfies: setAdjustmentsPayloadImplementors, Field: numberSetAdjustmentsPayload}
 	case "SetCustomFieldsPayload":
@@ -566,6 +584,55 @@ func (x *execution) fieldAlreadyExists(f *operation.Field, obj *commerce.Already
 func (x *execution) resolveAlreadyExistsCode(f *operation.Field, obj *commerce.AlreadyExists) (v commerce.ErrorCode, ok bool) {
 	defer x.recoverPanic(f, &ok)
 	return obj.Code(), true
+}
+
+func numberApproveReturnPayload(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "return":
+		return 1, nil
+	case "userErrors":
+		return 2, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectApproveReturnPayload writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectApproveReturnPayload(set *operation.SelectionSet, obj *Payload[commerce.Return]) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldApproveReturnPayload(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldApproveReturnPayload writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldApproveReturnPayload(f *operation.Field, obj *Payload[commerce.Return]) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"ApproveReturnPayload"`...)
+		return true
+	case 1: // return
+		if obj.Value == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectReturn(f.Set, obj.Value)
+		x.leave()
+		return written || x.writeNull()
+	case 2: // userErrors
+		return x.listUserError(f, obj.UserErrors)
+	default:
+		panic("ApproveReturnPayload has no field number " + strconv.Itoa(f.Number))
+	}
 }
 
 func numberAssignAccountRepPayload(name string) (int, operation.ArgumentsReader) {
@@ -2736,26 +2803,34 @@ func numberMutation(name string) (int, operation.ArgumentsReader) {
 		return 17, readMutationReleaseOrderArguments
 	case "recordPayment":
 		return 18, readMutationRecordPaymentArguments
+	case "requestReturn":
+		return 19, readMutationRequestReturnArguments
+	case "approveReturn":
+		return 20, readMutationApproveReturnArguments
+	case "rejectReturn":
+		return 21, readMutationRejectReturnArguments
+	case "receiveReturn":
+		return 22, readMutationReceiveReturnArguments
 	case "createProduct":
-		return 19, readMutationCreateProductArguments
+		return 23, readMutationCreateProductArguments
 	case "updateProduct":
-		return 20, readMutationUpdateProductArguments
+		return 24, readMutationUpdateProductArguments
 	case "createWarehouse":
-		return 21, readMutationCreateWarehouseArguments
+		return 25, readMutationCreateWarehouseArguments
 	case "updateWarehouse":
-		return 22, readMutationUpdateWarehouseArguments
+		return 26, readMutationUpdateWarehouseArguments
 	case "setInventoryLevel":
-		return 23, readMutationSetInventoryLevelArguments
+		return 27, readMutationSetInventoryLevelArguments
 	case "adjustInventory":
-		return 24, readMutationAdjustInventoryArguments
+		return 28, readMutationAdjustInventoryArguments
 	case "transferInventory":
-		return 25, readMutationTransferInventoryArguments
+		return 29, readMutationTransferInventoryArguments
 	case "hireEmployee":
-		return 26, readMutationHireEmployeeArguments
+		return 30, readMutationHireEmployeeArguments
 	case "updateEmployee":
-		return 27, readMutationUpdateEmployeeArguments
+		return 31, readMutationUpdateEmployeeArguments
 	case "setCustomFields":
-		return 28, readMutationSetCustomFieldsArguments
+		return 32, readMutationSetCustomFieldsArguments
 	default:
 		return 0, nil
 	}
@@ -2984,7 +3059,55 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectRecordPaymentPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 19: // createProduct
+	case 19: // requestReturn
+		v, ok := x.resolveMutationRequestReturn(f)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectRequestReturnPayload(f.Set, v)
+		x.leave()
+		return written || x.writeNull()
+	case 20: // approveReturn
+		v, ok := x.resolveMutationApproveReturn(f)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectApproveReturnPayload(f.Set, v)
+		x.leave()
+		return written || x.writeNull()
+	case 21: // rejectReturn
+		v, ok := x.resolveMutationRejectReturn(f)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectRejectReturnPayload(f.Set, v)
+		x.leave()
+		return written || x.writeNull()
+	case 22: // receiveReturn
+		v, ok := x.resolveMutationReceiveReturn(f)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectReceiveReturnPayload(f.Set, v)
+		x.leave()
+		return written || x.writeNull()
+	case 23: // createProduct
 		v, ok := x.resolveMutationCreateProduct(f)
 		if !ok {
 			return x.writeNull()
@@ -2996,7 +3119,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectCreateProductPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 20: // updateProduct
+	case 24: // updateProduct
 		v, ok := x.resolveMutationUpdateProduct(f)
 		if !ok {
 			return x.writeNull()
@@ -3008,7 +3131,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectUpdateProductPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 21: // createWarehouse
+	case 25: // createWarehouse
 		v, ok := x.resolveMutationCreateWarehouse(f)
 		if !ok {
 			return x.writeNull()
@@ -3020,7 +3143,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectCreateWarehousePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 22: // updateWarehouse
+	case 26: // updateWarehouse
 		v, ok := x.resolveMutationUpdateWarehouse(f)
 		if !ok {
 			return x.writeNull()
@@ -3032,7 +3155,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectUpdateWarehousePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 23: // setInventoryLevel
+	case 27: // setInventoryLevel
 		v, ok := x.resolveMutationSetInventoryLevel(f)
 		if !ok {
 			return x.writeNull()
@@ -3044,7 +3167,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectSetInventoryLevelPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 24: // adjustInventory
+	case 28: // adjustInventory
 		v, ok := x.resolveMutationAdjustInventory(f)
 		if !ok {
 			return x.writeNull()
@@ -3056,7 +3179,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectAdjustInventoryPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 25: // transferInventory
+	case 29: // transferInventory
 		v, ok := x.resolveMutationTransferInventory(f)
 		if !ok {
 			return x.writeNull()
@@ -3068,7 +3191,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectTransferInventoryPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 26: // hireEmployee
+	case 30: // hireEmployee
 		v, ok := x.resolveMutationHireEmployee(f)
 		if !ok {
 			return x.writeNull()
@@ -3080,7 +3203,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectHireEmployeePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 27: // updateEmployee
+	case 31: // updateEmployee
 		v, ok := x.resolveMutationUpdateEmployee(f)
 		if !ok {
 			return x.writeNull()
@@ -3092,7 +3215,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectUpdateEmployeePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 28: // setCustomFields
+	case 32: // setCustomFields
 		v, ok := x.resolveMutationSetCustomFields(f)
 		if !ok {
 			return x.writeNull()
@@ -3505,6 +3628,94 @@ func (x *execution) resolveMutationRecordPayment(f *operation.Field) (v *Payload
 	return v, x.recordError(f, err)
 }
 
+type mutationRequestReturnArguments struct {
+	input input.RequestReturnInput
+}
+
+func readMutationRequestReturnArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_requestReturn_args(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return &mutationRequestReturnArguments{
+		input: read["input"].(input.RequestReturnInput),
+	}, nil
+}
+
+func (x *execution) resolveMutationRequestReturn(f *operation.Field) (v *Payload[commerce.Return], ok bool) {
+	defer x.recoverPanic(f, &ok)
+	a := f.ArgumentsIn(x.operation.arguments).(*mutationRequestReturnArguments)
+	x.currentField = f
+	v, err := x.mutationResolvers.RequestReturn(x.resolverCtx, a.input)
+	return v, x.recordError(f, err)
+}
+
+type mutationApproveReturnArguments struct {
+	input input.ApproveReturnInput
+}
+
+func readMutationApproveReturnArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_approveReturn_args(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return &mutationApproveReturnArguments{
+		input: read["input"].(input.ApproveReturnInput),
+	}, nil
+}
+
+func (x *execution) resolveMutationApproveReturn(f *operation.Field) (v *Payload[commerce.Return], ok bool) {
+	defer x.recoverPanic(f, &ok)
+	a := f.ArgumentsIn(x.operation.arguments).(*mutationApproveReturnArguments)
+	x.currentField = f
+	v, err := x.mutationResolvers.ApproveReturn(x.resolverCtx, a.input)
+	return v, x.recordError(f, err)
+}
+
+type mutationRejectReturnArguments struct {
+	input input.RejectReturnInput
+}
+
+func readMutationRejectReturnArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_rejectReturn_args(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return &mutationRejectReturnArguments{
+		input: read["input"].(input.RejectReturnInput),
+	}, nil
+}
+
+func (x *execution) resolveMutationRejectReturn(f *operation.Field) (v *Payload[commerce.Return], ok bool) {
+	defer x.recoverPanic(f, &ok)
+	a := f.ArgumentsIn(x.operation.arguments).(*mutationRejectReturnArguments)
+	x.currentField = f
+	v, err := x.mutationResolvers.RejectReturn(x.resolverCtx, a.input)
+	return v, x.recordError(f, err)
+}
+
+type mutationReceiveReturnArguments struct {
+	input input.ReceiveReturnInput
+}
+
+func readMutationReceiveReturnArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_receiveReturn_args(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return &mutationReceiveReturnArguments{
+		input: read["input"].(input.ReceiveReturnInput),
+	}, nil
+}
+
+func (x *execution) resolveMutationReceiveReturn(f *operation.Field) (v *Payload[commerce.Return], ok bool) {
+	defer x.recoverPanic(f, &ok)
+	a := f.ArgumentsIn(x.operation.arguments).(*mutationReceiveReturnArguments)
+	x.currentField = f
+	v, err := x.mutationResolvers.ReceiveReturn(x.resolverCtx, a.input)
+	return v, x.recordError(f, err)
+}
+
 type mutationCreateProductArguments struct {
 	input input.CreateProductInput
 }
@@ -3812,40 +4023,42 @@ func numberOrder(name string) (int, operation.ArgumentsReader) {
 		return 10, readOrderTimelineArguments
 	case "payments":
 		return 11, readOrderPaymentsArguments
+	case "returns":
+		return 12, readOrderReturnsArguments
 	case "paymentState":
-		return 12, nil
-	case "authorized":
 		return 13, nil
-	case "captured":
+	case "authorized":
 		return 14, nil
-	case "refunded":
+	case "captured":
 		return 15, nil
-	case "outstanding":
+	case "refunded":
 		return 16, nil
-	case "placedAt":
+	case "outstanding":
 		return 17, nil
-	case "updatedAt":
+	case "placedAt":
 		return 18, nil
-	case "availableTransitions":
+	case "updatedAt":
 		return 19, nil
-	case "hold":
+	case "availableTransitions":
 		return 20, nil
-	case "expiresAt":
+	case "hold":
 		return 21, nil
-	case "shippingAddress":
+	case "expiresAt":
 		return 22, nil
-	case "billingAddress":
+	case "shippingAddress":
 		return 23, nil
-	case "contact":
+	case "billingAddress":
 		return 24, nil
-	case "trackingNumber":
+	case "contact":
 		return 25, nil
-	case "carrier":
+	case "trackingNumber":
 		return 26, nil
-	case "accountRep":
+	case "carrier":
 		return 27, nil
-	case "version":
+	case "accountRep":
 		return 28, nil
+	case "version":
+		return 29, nil
 	default:
 		return 0, nil
 	}
@@ -3961,14 +4174,26 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectPaymentConnection(f.Set, v)
 		x.leave()
 		return written
-	case 12: // paymentState
+	case 12: // returns
+		v, ok := x.resolveOrderReturns(f, obj)
+		if !ok {
+			return false
+		}
+		if v == nil {
+			return x.recordMissing(f, nullElement)
+		}
+		x.enter(f)
+		written := x.objectReturnConnection(f.Set, v)
+		x.leave()
+		return written
+	case 13: // paymentState
 		v, ok := x.resolveOrderPaymentState(f, obj)
 		if !ok {
 			return false
 		}
 		x.out = appendPaymentState(x.out, v)
 		return true
-	case 13: // authorized
+	case 14: // authorized
 		v, ok := x.resolveOrderAuthorized(f, obj)
 		if !ok {
 			return false
@@ -3977,7 +4202,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectMoney(f.Set, &v)
 		x.leave()
 		return written
-	case 14: // captured
+	case 15: // captured
 		v, ok := x.resolveOrderCaptured(f, obj)
 		if !ok {
 			return false
@@ -3986,7 +4211,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectMoney(f.Set, &v)
 		x.leave()
 		return written
-	case 15: // refunded
+	case 16: // refunded
 		v, ok := x.resolveOrderRefunded(f, obj)
 		if !ok {
 			return false
@@ -3995,7 +4220,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectMoney(f.Set, &v)
 		x.leave()
 		return written
-	case 16: // outstanding
+	case 17: // outstanding
 		v, ok := x.resolveOrderOutstanding(f, obj)
 		if !ok {
 			return false
@@ -4004,19 +4229,19 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectMoney(f.Set, &v)
 		x.leave()
 		return written
-	case 17: // placedAt
+	case 18: // placedAt
 		x.out = scalar.AppendDateTime(x.out, obj.PlacedAt)
 		return true
-	case 18: // updatedAt
+	case 19: // updatedAt
 		x.out = scalar.AppendDateTime(x.out, obj.UpdatedAt)
 		return true
-	case 19: // availableTransitions
+	case 20: // availableTransitions
 		v, ok := x.resolveOrderAvailableTransitions(f, obj)
 		if !ok {
 			return false
 		}
 		return x.listOrderStatus(f, v)
-	case 20: // hold
+	case 21: // hold
 		if obj.Hold == nil {
 			return x.writeNull()
 		}
@@ -4024,13 +4249,13 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectOrderHold(f.Set, obj.Hold)
 		x.leave()
 		return written || x.writeNull()
-	case 21: // expiresAt
+	case 22: // expiresAt
 		if obj.ExpiresAt == nil {
 			return x.writeNull()
 		}
 		x.out = scalar.AppendDateTime(x.out, *obj.ExpiresAt)
 		return true
-	case 22: // shippingAddress
+	case 23: // shippingAddress
 		if obj.ShippingAddress == nil {
 			return x.writeNull()
 		}
@@ -4038,7 +4263,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectAddress(f.Set, obj.ShippingAddress)
 		x.leave()
 		return written || x.writeNull()
-	case 23: // billingAddress
+	case 24: // billingAddress
 		if obj.BillingAddress == nil {
 			return x.writeNull()
 		}
@@ -4046,7 +4271,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectAddress(f.Set, obj.BillingAddress)
 		x.leave()
 		return written || x.writeNull()
-	case 24: // contact
+	case 25: // contact
 		if obj.Contact == nil {
 			return x.writeNull()
 		}
@@ -4054,7 +4279,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectOrderContact(f.Set, obj.Contact)
 		x.leave()
 		return written || x.writeNull()
-	case 25: // trackingNumber
+	case 26: // trackingNumber
 		v, ok := x.resolveOrderTrackingNumber(f, obj)
 		if !ok {
 			return x.writeNull()
@@ -4064,7 +4289,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		}
 		x.out = scalar.AppendString(x.out, *v)
 		return true
-	case 26: // carrier
+	case 27: // carrier
 		v, ok := x.resolveOrderCarrier(f, obj)
 		if !ok {
 			return x.writeNull()
@@ -4074,7 +4299,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		}
 		x.out = scalar.AppendString(x.out, *v)
 		return true
-	case 27: // accountRep
+	case 28: // accountRep
 		v, ok := x.resolveOrderAccountRep(f, obj)
 		if !ok {
 			return x.writeNull()
@@ -4086,7 +4311,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectEmployee(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 28: // version
+	case 29: // version
 		x.out = scalar.AppendInt(x.out, obj.Version)
 		return true
 	case 0:
@@ -4222,6 +4447,35 @@ func (x *execution) resolveOrderPayments(f *operation.Field, obj *commerce.Order
 	x.currentField = f
 	x.pages++
 	v, err := x.orderResolvers.Payments(x.resolverCtx, obj, a.first, a.after, a.last, a.before)
+	return v, x.recordError(f, err)
+}
+
+type orderReturnsArguments struct {
+	first  *int32
+	after  *string
+	last   *int32
+	before *string
+}
+
+func readOrderReturnsArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Order_returns_args(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return &orderReturnsArguments{
+		first:  read["first"].(*int32),
+		after:  read["after"].(*string),
+		last:   read["last"].(*int32),
+		before: read["before"].(*string),
+	}, nil
+}
+
+func (x *execution) resolveOrderReturns(f *operation.Field, obj *commerce.Order) (v *paging.Connection[*commerce.Return], ok bool) {
+	defer x.recoverPanic(f, &ok)
+	a := f.ArgumentsIn(x.operation.arguments).(*orderReturnsArguments)
+	x.currentField = f
+	x.pages++
+	v, err := x.orderResolvers.Returns(x.resolverCtx, obj, a.first, a.after, a.last, a.before)
 	return v, x.recordError(f, err)
 }
 
@@ -4957,8 +5211,10 @@ func numberOrderItem(name string) (int, operation.ArgumentsReader) {
 		return 7, nil
 	case "product":
 		return 8, nil
-	case "order":
+	case "returned":
 		return 9, nil
+	case "order":
+		return 10, nil
 	default:
 		return 0, nil
 	}
@@ -5026,7 +5282,14 @@ func (x *execution) fieldOrderItem(f *operation.Field, obj *commerce.LineItem) b
 		written := x.objectProduct(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 9: // order
+	case 9: // returned
+		v, ok := x.resolveOrderItemReturned(f, obj)
+		if !ok {
+			return false
+		}
+		x.out = scalar.AppendInt32(x.out, v)
+		return true
+	case 10: // order
 		v, ok := x.resolveOrderItemOrder(f, obj)
 		if !ok {
 			return x.writeNull()
@@ -5055,6 +5318,13 @@ func (x *execution) resolveOrderItemProduct(f *operation.Field, obj *commerce.Li
 	defer x.recoverPanic(f, &ok)
 	x.currentField = f
 	v, err := x.orderItemResolvers.Product(x.resolverCtx, obj)
+	return v, x.recordError(f, err)
+}
+
+func (x *execution) resolveOrderItemReturned(f *operation.Field, obj *commerce.LineItem) (v int32, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
+	v, err := x.orderItemResolvers.Returned(x.resolverCtx, obj)
 	return v, x.recordError(f, err)
 }
 
@@ -5441,12 +5711,16 @@ func numberPayment(name string) (int, operation.ArgumentsReader) {
 		return 4, nil
 	case "reference":
 		return 5, nil
-	case "at":
+	case "returnId":
 		return 6, nil
-	case "actor":
+	case "reason":
 		return 7, nil
-	case "order":
+	case "at":
 		return 8, nil
+	case "actor":
+		return 9, nil
+	case "order":
+		return 10, nil
 	default:
 		return 0, nil
 	}
@@ -5498,13 +5772,33 @@ func (x *execution) fieldPayment(f *operation.Field, obj *commerce.Payment) bool
 		}
 		x.out = scalar.AppendString(x.out, v)
 		return true
-	case 6: // at
+	case 6: // returnId
+		v, ok := x.resolvePaymentReturnID(f, obj)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.out = scalar.AppendID(x.out, *v)
+		return true
+	case 7: // reason
+		v, ok := x.resolvePaymentReason(f, obj)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.out = scalar.AppendString(x.out, *v)
+		return true
+	case 8: // at
 		x.out = scalar.AppendDateTime(x.out, obj.At)
 		return true
-	case 7: // actor
+	case 9: // actor
 		x.out = scalar.AppendString(x.out, obj.Actor)
 		return true
-	case 8: // order
+	case 10: // order
 		v, ok := x.resolvePaymentOrder(f, obj)
 		if !ok {
 			return x.writeNull()
@@ -5529,6 +5823,20 @@ func (x *execution) resolvePaymentProvider(f *operation.Field, obj *commerce.Pay
 func (x *execution) resolvePaymentReference(f *operation.Field, obj *commerce.Payment) (v string, ok bool) {
 	defer x.recoverPanic(f, &ok)
 	return obj.Reference(), true
+}
+
+func (x *execution) resolvePaymentReturnID(f *operation.Field, obj *commerce.Payment) (v *string, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
+	v, err := x.paymentResolvers.ReturnID(x.resolverCtx, obj)
+	return v, x.recordError(f, err)
+}
+
+func (x *execution) resolvePaymentReason(f *operation.Field, obj *commerce.Payment) (v *string, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
+	v, err := x.paymentResolvers.Reason(x.resolverCtx, obj)
+	return v, x.recordError(f, err)
 }
 
 func (x *execution) resolvePaymentOrder(f *operation.Field, obj *commerce.Payment) (v *commerce.Order, ok bool) {
@@ -6191,34 +6499,36 @@ func numberQuery(name string) (int, operation.ArgumentsReader) {
 		return 12, readQueryOrdersByPaymentStateArguments
 	case "expiringOrders":
 		return 13, readQueryExpiringOrdersArguments
+	case "returns":
+		return 14, readQueryReturnsArguments
 	case "product":
-		return 14, readQueryProductArguments
+		return 15, readQueryProductArguments
 	case "productsBySku":
-		return 15, readQueryProductsBySkuArguments
+		return 16, readQueryProductsBySkuArguments
 	case "quote":
-		return 16, readQueryQuoteArguments
+		return 17, readQueryQuoteArguments
 	case "products":
-		return 17, readQueryProductsArguments
+		return 18, readQueryProductsArguments
 	case "categories":
-		return 18, readQueryCategoriesArguments
+		return 19, readQueryCategoriesArguments
 	case "inventoryLevel":
-		return 19, readQueryInventoryLevelArguments
+		return 20, readQueryInventoryLevelArguments
 	case "employee":
-		return 20, readQueryEmployeeArguments
+		return 21, readQueryEmployeeArguments
 	case "employees":
-		return 21, readQueryEmployeesArguments
+		return 22, readQueryEmployeesArguments
 	case "employeesByName":
-		return 22, readQueryEmployeesByNameArguments
+		return 23, readQueryEmployeesByNameArguments
 	case "employeesByJobTitle":
-		return 23, readQueryEmployeesByJobTitleArguments
+		return 24, readQueryEmployeesByJobTitleArguments
 	case "warehouse":
-		return 24, readQueryWarehouseArguments
+		return 25, readQueryWarehouseArguments
 	case "warehouses":
-		return 25, readQueryWarehousesArguments
+		return 26, readQueryWarehousesArguments
 	case "_entities":
-		return 26, readQueryEntitiesArguments
+		return 27, readQueryEntitiesArguments
 	case "_service":
-		return 27, nil
+		return 28, nil
 	default:
 		return 0, nil
 	}
@@ -6379,7 +6689,19 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectOrderConnection(f.Set, v)
 		x.leave()
 		return written
-	case 14: // product
+	case 14: // returns
+		v, ok := x.resolveQueryReturns(f)
+		if !ok {
+			return false
+		}
+		if v == nil {
+			return x.recordMissing(f, nullElement)
+		}
+		x.enter(f)
+		written := x.objectReturnConnection(f.Set, v)
+		x.leave()
+		return written
+	case 15: // product
 		v, ok := x.resolveQueryProduct(f)
 		if !ok {
 			return x.writeNull()
@@ -6391,13 +6713,13 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectProduct(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 15: // productsBySku
+	case 16: // productsBySku
 		v, ok := x.resolveQueryProductsBySku(f)
 		if !ok {
 			return false
 		}
 		return x.listProductOrNull(f, v)
-	case 16: // quote
+	case 17: // quote
 		v, ok := x.resolveQueryQuote(f)
 		if !ok {
 			return x.writeNull()
@@ -6409,7 +6731,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectQuote(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 17: // products
+	case 18: // products
 		v, ok := x.resolveQueryProducts(f)
 		if !ok {
 			return false
@@ -6421,7 +6743,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectProductConnection(f.Set, v)
 		x.leave()
 		return written
-	case 18: // categories
+	case 19: // categories
 		v, ok := x.resolveQueryCategories(f)
 		if !ok {
 			return false
@@ -6433,7 +6755,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectCategoryConnection(f.Set, v)
 		x.leave()
 		return written
-	case 19: // inventoryLevel
+	case 20: // inventoryLevel
 		v, ok := x.resolveQueryInventoryLevel(f)
 		if !ok {
 			return x.writeNull()
@@ -6445,7 +6767,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectInventoryLevel(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 20: // employee
+	case 21: // employee
 		v, ok := x.resolveQueryEmployee(f)
 		if !ok {
 			return x.writeNull()
@@ -6457,7 +6779,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployee(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 21: // employees
+	case 22: // employees
 		v, ok := x.resolveQueryEmployees(f)
 		if !ok {
 			return false
@@ -6469,7 +6791,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
-	case 22: // employeesByName
+	case 23: // employeesByName
 		v, ok := x.resolveQueryEmployeesByName(f)
 		if !ok {
 			return false
@@ -6481,7 +6803,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
-	case 23: // employeesByJobTitle
+	case 24: // employeesByJobTitle
 		v, ok := x.resolveQueryEmployeesByJobTitle(f)
 		if !ok {
 			return false
@@ -6493,7 +6815,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
-	case 24: // warehouse
+	case 25: // warehouse
 		v, ok := x.resolveQueryWarehouse(f)
 		if !ok {
 			return x.writeNull()
@@ -6505,7 +6827,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectWarehouse(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 25: // warehouses
+	case 26: // warehouses
 		v, ok := x.resolveQueryWarehouses(f)
 		if !ok {
 			return false
@@ -6517,13 +6839,13 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectWarehouseConnection(f.Set, v)
 		x.leave()
 		return written
-	case 26: // _entities
+	case 27: // _entities
 		v, ok := x.resolveQueryEntities(f)
 		if !ok {
 			return false
 		}
 		return x.list_EntityOrNull(f, v)
-	case 27: // _service
+	case 28: // _service
 		v, ok := x.resolveQueryService(f)
 		if !ok {
 			return false
@@ -6843,6 +7165,37 @@ func (x *execution) resolveQueryExpiringOrders(f *operation.Field) (v *paging.Co
 	x.currentField = f
 	x.pages++
 	v, err := x.queryResolvers.ExpiringOrders(x.resolverCtx, a.first, a.after, a.last, a.before)
+	return v, x.recordError(f, err)
+}
+
+type queryReturnsArguments struct {
+	status commerce.ReturnStatus
+	first  *int32
+	after  *string
+	last   *int32
+	before *string
+}
+
+func readQueryReturnsArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_returns_args(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return &queryReturnsArguments{
+		status: read["status"].(commerce.ReturnStatus),
+		first:  read["first"].(*int32),
+		after:  read["after"].(*string),
+		last:   read["last"].(*int32),
+		before: read["before"].(*string),
+	}, nil
+}
+
+func (x *execution) resolveQueryReturns(f *operation.Field) (v *paging.Connection[*commerce.Return], ok bool) {
+	defer x.recoverPanic(f, &ok)
+	a := f.ArgumentsIn(x.operation.arguments).(*queryReturnsArguments)
+	x.currentField = f
+	x.pages++
+	v, err := x.queryResolvers.Returns(x.resolverCtx, a.status, a.first, a.after, a.last, a.before)
 	return v, x.recordError(f, err)
 }
 
@@ -7347,6 +7700,55 @@ func (x *execution) resolveQuotedLineInStock(f *operation.Field, obj *commerce.Q
 	return obj.InStock(), true
 }
 
+func numberReceiveReturnPayload(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "return":
+		return 1, nil
+	case "userErrors":
+		return 2, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectReceiveReturnPayload writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectReceiveReturnPayload(set *operation.SelectionSet, obj *Payload[commerce.Return]) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldReceiveReturnPayload(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldReceiveReturnPayload writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldReceiveReturnPayload(f *operation.Field, obj *Payload[commerce.Return]) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"ReceiveReturnPayload"`...)
+		return true
+	case 1: // return
+		if obj.Value == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectReturn(f.Set, obj.Value)
+		x.leave()
+		return written || x.writeNull()
+	case 2: // userErrors
+		return x.listUserError(f, obj.UserErrors)
+	default:
+		panic("ReceiveReturnPayload has no field number " + strconv.Itoa(f.Number))
+	}
+}
+
 func numberRecordPaymentPayload(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
@@ -7393,6 +7795,55 @@ func (x *execution) fieldRecordPaymentPayload(f *operation.Field, obj *Payload[c
 		return x.listUserError(f, obj.UserErrors)
 	default:
 		panic("RecordPaymentPayload has no field number " + strconv.Itoa(f.Number))
+	}
+}
+
+func numberRejectReturnPayload(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "return":
+		return 1, nil
+	case "userErrors":
+		return 2, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectRejectReturnPayload writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectRejectReturnPayload(set *operation.SelectionSet, obj *Payload[commerce.Return]) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldRejectReturnPayload(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldRejectReturnPayload writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldRejectReturnPayload(f *operation.Field, obj *Payload[commerce.Return]) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"RejectReturnPayload"`...)
+		return true
+	case 1: // return
+		if obj.Value == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectReturn(f.Set, obj.Value)
+		x.leave()
+		return written || x.writeNull()
+	case 2: // userErrors
+		return x.listUserError(f, obj.UserErrors)
+	default:
+		panic("RejectReturnPayload has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -7494,6 +7945,55 @@ func (x *execution) fieldRemoveOrderItemPayload(f *operation.Field, obj *Payload
 	}
 }
 
+func numberRequestReturnPayload(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "return":
+		return 1, nil
+	case "userErrors":
+		return 2, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectRequestReturnPayload writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectRequestReturnPayload(set *operation.SelectionSet, obj *Payload[commerce.Return]) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldRequestReturnPayload(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldRequestReturnPayload writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldRequestReturnPayload(f *operation.Field, obj *Payload[commerce.Return]) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"RequestReturnPayload"`...)
+		return true
+	case 1: // return
+		if obj.Value == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectReturn(f.Set, obj.Value)
+		x.leave()
+		return written || x.writeNull()
+	case 2: // userErrors
+		return x.listUserError(f, obj.UserErrors)
+	default:
+		panic("RequestReturnPayload has no field number " + strconv.Itoa(f.Number))
+	}
+}
+
 func numberReservationLimit(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
@@ -7558,6 +8058,354 @@ func (x *execution) fieldReservationLimit(f *operation.Field, obj *commerce.Rese
 func (x *execution) resolveReservationLimitCode(f *operation.Field, obj *commerce.ReservationLimit) (v commerce.ErrorCode, ok bool) {
 	defer x.recoverPanic(f, &ok)
 	return obj.Code(), true
+}
+
+func numberReturn(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "id":
+		return 1, nil
+	case "orderId":
+		return 2, nil
+	case "status":
+		return 3, nil
+	case "lines":
+		return 4, nil
+	case "amount":
+		return 5, nil
+	case "refunded":
+		return 6, nil
+	case "rejectionReason":
+		return 7, nil
+	case "warehouseId":
+		return 8, nil
+	case "createdAt":
+		return 9, nil
+	case "updatedAt":
+		return 10, nil
+	case "actor":
+		return 11, nil
+	case "order":
+		return 12, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectReturn writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectReturn(set *operation.SelectionSet, obj *commerce.Return) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldReturn(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldReturn writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldReturn(f *operation.Field, obj *commerce.Return) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"Return"`...)
+		return true
+	case 1: // id
+		x.out = scalar.AppendString(x.out, string(obj.ID))
+		return true
+	case 2: // orderId
+		x.out = scalar.AppendString(x.out, string(obj.OrderID))
+		return true
+	case 3: // status
+		x.out = appendReturnStatus(x.out, obj.Status)
+		return true
+	case 4: // lines
+		return x.listReturnLine(f, obj.Lines)
+	case 5: // amount
+		x.enter(f)
+		written := x.objectMoney(f.Set, &obj.Amount)
+		x.leave()
+		return written
+	case 6: // refunded
+		x.enter(f)
+		written := x.objectMoney(f.Set, &obj.Refunded)
+		x.leave()
+		return written
+	case 7: // rejectionReason
+		v, ok := x.resolveReturnRejectionReason(f, obj)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.out = scalar.AppendString(x.out, *v)
+		return true
+	case 8: // warehouseId
+		v, ok := x.resolveReturnWarehouseID(f, obj)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.out = scalar.AppendID(x.out, *v)
+		return true
+	case 9: // createdAt
+		x.out = scalar.AppendDateTime(x.out, obj.CreatedAt)
+		return true
+	case 10: // updatedAt
+		x.out = scalar.AppendDateTime(x.out, obj.UpdatedAt)
+		return true
+	case 11: // actor
+		x.out = scalar.AppendString(x.out, obj.Actor)
+		return true
+	case 12: // order
+		v, ok := x.resolveReturnOrder(f, obj)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectOrder(f.Set, v)
+		x.leave()
+		return written || x.writeNull()
+	default:
+		panic("Return has no field number " + strconv.Itoa(f.Number))
+	}
+}
+
+func (x *execution) resolveReturnRejectionReason(f *operation.Field, obj *commerce.Return) (v *string, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
+	v, err := x.returnArgResolvers.RejectionReason(x.resolverCtx, obj)
+	return v, x.recordError(f, err)
+}
+
+func (x *execution) resolveReturnWarehouseID(f *operation.Field, obj *commerce.Return) (v *string, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
+	v, err := x.returnArgResolvers.WarehouseID(x.resolverCtx, obj)
+	return v, x.recordError(f, err)
+}
+
+func (x *execution) resolveReturnOrder(f *operation.Field, obj *commerce.Return) (v *commerce.Order, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
+	v, err := x.returnArgResolvers.Order(x.resolverCtx, obj)
+	return v, x.recordError(f, err)
+}
+
+func numberReturnConnection(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "nodes":
+		return 1, nil
+	case "edges":
+		return 2, nil
+	case "pageInfo":
+		return 3, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectReturnConnection writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectReturnConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.Return]) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldReturnConnection(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldReturnConnection writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldReturnConnection(f *operation.Field, obj *paging.Connection[*commerce.Return]) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"ReturnConnection"`...)
+		return true
+	case 1: // nodes
+		v, ok := x.resolveReturnConnectionNodes(f, obj)
+		if !ok {
+			return false
+		}
+		return x.listReturn(f, v)
+	case 2: // edges
+		v, ok := x.resolveReturnConnectionEdges(f, obj)
+		if !ok {
+			return false
+		}
+		return x.listReturnEdge(f, v)
+	case 3: // pageInfo
+		v, ok := x.resolveReturnConnectionPageInfo(f, obj)
+		if !ok {
+			return false
+		}
+		if v == nil {
+			return x.recordMissing(f, nullElement)
+		}
+		x.enter(f)
+		written := x.objectPageInfo(f.Set, v)
+		x.leave()
+		return written
+	default:
+		panic("ReturnConnection has no field number " + strconv.Itoa(f.Number))
+	}
+}
+
+func (x *execution) resolveReturnConnectionNodes(f *operation.Field, obj *paging.Connection[*commerce.Return]) (v []*commerce.Return, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	return obj.Nodes(), true
+}
+
+func (x *execution) resolveReturnConnectionEdges(f *operation.Field, obj *paging.Connection[*commerce.Return]) (v []*paging.Edge[*commerce.Return], ok bool) {
+	defer x.recoverPanic(f, &ok)
+	return obj.Edges(), true
+}
+
+func (x *execution) resolveReturnConnectionPageInfo(f *operation.Field, obj *paging.Connection[*commerce.Return]) (v *paging.PageInfo, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	return obj.PageInfo(), true
+}
+
+func numberReturnEdge(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "cursor":
+		return 1, nil
+	case "node":
+		return 2, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectReturnEdge writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectReturnEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.Return]) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldReturnEdge(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldReturnEdge writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldReturnEdge(f *operation.Field, obj *paging.Edge[*commerce.Return]) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"ReturnEdge"`...)
+		return true
+	case 1: // cursor
+		v, ok := x.resolveReturnEdgeCursor(f, obj)
+		if !ok {
+			return false
+		}
+		x.out = scalar.AppendString(x.out, v)
+		return true
+	case 2: // node
+		v, ok := x.resolveReturnEdgeNode(f, obj)
+		if !ok {
+			return false
+		}
+		if v == nil {
+			return x.recordMissing(f, nullElement)
+		}
+		x.enter(f)
+		written := x.objectReturn(f.Set, v)
+		x.leave()
+		return written
+	default:
+		panic("ReturnEdge has no field number " + strconv.Itoa(f.Number))
+	}
+}
+
+func (x *execution) resolveReturnEdgeCursor(f *operation.Field, obj *paging.Edge[*commerce.Return]) (v string, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	return obj.Cursor(), true
+}
+
+func (x *execution) resolveReturnEdgeNode(f *operation.Field, obj *paging.Edge[*commerce.Return]) (v *commerce.Return, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	return obj.Node(), true
+}
+
+func numberReturnLine(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "sku":
+		return 1, nil
+	case "quantity":
+		return 2, nil
+	case "reason":
+		return 3, nil
+	case "restocked":
+		return 4, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectReturnLine writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectReturnLine(set *operation.SelectionSet, obj *commerce.ReturnLine) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldReturnLine(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldReturnLine writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldReturnLine(f *operation.Field, obj *commerce.ReturnLine) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"ReturnLine"`...)
+		return true
+	case 1: // sku
+		x.out = scalar.AppendString(x.out, string(obj.SKU))
+		return true
+	case 2: // quantity
+		x.out = scalar.AppendInt(x.out, obj.Quantity)
+		return true
+	case 3: // reason
+		x.out = scalar.AppendString(x.out, obj.Reason)
+		return true
+	case 4: // restocked
+		if obj.Restocked == nil {
+			return x.writeNull()
+		}
+		x.out = scalar.AppendInt(x.out, *obj.Restocked)
+		return true
+	default:
+		panic("ReturnLine has no field number " + strconv.Itoa(f.Number))
+	}
 }
 
 func numberSetAdjustmentsPayload(name string) (int, operation.ArgumentsReader) {
@@ -9328,6 +10176,43 @@ func (x *execution) listQuotedLine(f *operation.Field, list []commerce.QuotedLin
 	return x.closeList(from, valid)
 }
 
+func (x *execution) listReturn(f *operation.Field, list []*commerce.Return) bool {
+	from, valid := x.openList(f), true
+	for i, v := range list {
+		x.element(i)
+		if v == nil {
+			valid = x.recordMissingElement()
+		} else if !x.objectReturn(f.Set, v) {
+			valid = false
+		}
+	}
+	return x.closeList(from, valid)
+}
+
+func (x *execution) listReturnEdge(f *operation.Field, list []*paging.Edge[*commerce.Return]) bool {
+	from, valid := x.openList(f), true
+	for i, v := range list {
+		x.element(i)
+		if v == nil {
+			valid = x.recordMissingElement()
+		} else if !x.objectReturnEdge(f.Set, v) {
+			valid = false
+		}
+	}
+	return x.closeList(from, valid)
+}
+
+func (x *execution) listReturnLine(f *operation.Field, list []commerce.ReturnLine) bool {
+	from, valid := x.openList(f), true
+	for i := range list {
+		x.element(i)
+		if !x.objectReturnLine(f.Set, &list[i]) {
+			valid = false
+		}
+	}
+	return x.closeList(from, valid)
+}
+
 func (x *execution) listSpending(f *operation.Field, list []*commerce.Spending) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
@@ -9491,6 +10376,14 @@ func appendOrderEventType(b []byte, v commerce.EventType) []byte {
 		return append(b, `"PAYMENT_RECORDED"`...)
 	case commerce.EventErased:
 		return append(b, `"ERASED"`...)
+	case commerce.EventReturnRequested:
+		return append(b, `"RETURN_REQUESTED"`...)
+	case commerce.EventReturnApproved:
+		return append(b, `"RETURN_APPROVED"`...)
+	case commerce.EventReturnRejected:
+		return append(b, `"RETURN_REJECTED"`...)
+	case commerce.EventReturnReceived:
+		return append(b, `"RETURN_RECEIVED"`...)
 	case commerce.EventImported:
 		return append(b, `"IMPORTED"`...)
 	default:
@@ -9585,6 +10478,8 @@ func appendPermission(b []byte, v access.Permission) []byte {
 		return append(b, `"FULFIL_ORDER"`...)
 	case access.PermissionRecordPayment:
 		return append(b, `"RECORD_PAYMENT"`...)
+	case access.PermissionRefundFreely:
+		return append(b, `"REFUND_FREELY"`...)
 	case access.PermissionCreateCustomer:
 		return append(b, `"CREATE_CUSTOMER"`...)
 	case access.PermissionChangeCustomer:
@@ -9611,6 +10506,21 @@ func appendPermission(b []byte, v access.Permission) []byte {
 		return append(b, `"INTROSPECT"`...)
 	case access.PermissionExplain:
 		return append(b, `"EXPLAIN"`...)
+	default:
+		return append(b, `""`...)
+	}
+}
+
+func appendReturnStatus(b []byte, v commerce.ReturnStatus) []byte {
+	switch v {
+	case commerce.ReturnRequested:
+		return append(b, `"REQUESTED"`...)
+	case commerce.ReturnApproved:
+		return append(b, `"APPROVED"`...)
+	case commerce.ReturnRejected:
+		return append(b, `"REJECTED"`...)
+	case commerce.ReturnReceived:
+		return append(b, `"RECEIVED"`...)
 	default:
 		return append(b, `""`...)
 	}

@@ -37,6 +37,7 @@ type ResolverRoot interface {
 	Payment() PaymentResolver
 	Product() ProductResolver
 	Query() QueryResolver
+	Return() ReturnResolver
 	Subscription() SubscriptionResolver
 	Viewer() ViewerResolver
 	Warehouse() WarehouseResolver
@@ -76,6 +77,11 @@ type ComplexityRoot struct {
 		Code    func(childComplexity int) int
 		Field   func(childComplexity int) int
 		Message func(childComplexity int) int
+	}
+
+	ApproveReturnPayload struct {
+		UserErrors func(childComplexity int) int
+		Value      func(childComplexity int) int
 	}
 
 	AssignAccountRepPayload struct {
@@ -269,6 +275,7 @@ type ComplexityRoot struct {
 	Mutation struct {
 		AddOrderNote          func(childComplexity int, input input.AddOrderNoteInput) int
 		AdjustInventory       func(childComplexity int, input input.AdjustInventoryInput) int
+		ApproveReturn         func(childComplexity int, input input.ApproveReturnInput) int
 		AssignAccountRep      func(childComplexity int, input input.AssignAccountRepInput) int
 		CancelOrder           func(childComplexity int, input input.CancelOrderInput) int
 		ConfirmOrder          func(childComplexity int, input input.ConfirmOrderInput) int
@@ -280,9 +287,12 @@ type ComplexityRoot struct {
 		HireEmployee          func(childComplexity int, input input.HireEmployeeInput) int
 		HoldOrder             func(childComplexity int, input input.HoldOrderInput) int
 		PlaceOrder            func(childComplexity int, input input.PlaceOrderInput) int
+		ReceiveReturn         func(childComplexity int, input input.ReceiveReturnInput) int
 		RecordPayment         func(childComplexity int, input input.RecordPaymentInput) int
+		RejectReturn          func(childComplexity int, input input.RejectReturnInput) int
 		ReleaseOrder          func(childComplexity int, input input.ReleaseOrderInput) int
 		RemoveOrderItem       func(childComplexity int, input input.RemoveOrderItemInput) int
+		RequestReturn         func(childComplexity int, input input.RequestReturnInput) int
 		SetAdjustments        func(childComplexity int, input input.SetAdjustmentsInput) int
 		SetCustomFields       func(childComplexity int, input input.SetCustomFieldsInput) int
 		SetInventoryLevel     func(childComplexity int, input input.SetInventoryLevelInput) int
@@ -324,6 +334,7 @@ type ComplexityRoot struct {
 		Payments             func(childComplexity int, first *int32, after *string, last *int32, before *string) int
 		PlacedAt             func(childComplexity int) int
 		Refunded             func(childComplexity int) int
+		Returns              func(childComplexity int, first *int32, after *string, last *int32, before *string) int
 		ShippingAddress      func(childComplexity int) int
 		Status               func(childComplexity int) int
 		Subtotal             func(childComplexity int) int
@@ -393,6 +404,7 @@ type ComplexityRoot struct {
 		OrderID   func(childComplexity int) int
 		Product   func(childComplexity int) int
 		Quantity  func(childComplexity int) int
+		Returned  func(childComplexity int) int
 		SKU       func(childComplexity int) int
 		Subtotal  func(childComplexity int) int
 		UnitPrice func(childComplexity int) int
@@ -436,7 +448,9 @@ type ComplexityRoot struct {
 		Kind      func(childComplexity int) int
 		Order     func(childComplexity int) int
 		Provider  func(childComplexity int) int
+		Reason    func(childComplexity int) int
 		Reference func(childComplexity int) int
+		ReturnID  func(childComplexity int) int
 	}
 
 	PaymentConnection struct {
@@ -510,6 +524,7 @@ type ComplexityRoot struct {
 		Products             func(childComplexity int, category *string, namePrefix *string, first *int32, after *string, last *int32, before *string) int
 		ProductsBySku        func(childComplexity int, skus []string) int
 		Quote                func(childComplexity int, input input.QuoteInput) int
+		Returns              func(childComplexity int, status commerce.ReturnStatus, first *int32, after *string, last *int32, before *string) int
 		Sales                func(childComplexity int, placed commerce.DateRange, currency commerce.Currency) int
 		Viewer               func(childComplexity int) int
 		Warehouse            func(childComplexity int, id string) int
@@ -535,7 +550,17 @@ type ComplexityRoot struct {
 		UnitPrice func(childComplexity int) int
 	}
 
+	ReceiveReturnPayload struct {
+		UserErrors func(childComplexity int) int
+		Value      func(childComplexity int) int
+	}
+
 	RecordPaymentPayload struct {
+		UserErrors func(childComplexity int) int
+		Value      func(childComplexity int) int
+	}
+
+	RejectReturnPayload struct {
 		UserErrors func(childComplexity int) int
 		Value      func(childComplexity int) int
 	}
@@ -550,11 +575,49 @@ type ComplexityRoot struct {
 		Value      func(childComplexity int) int
 	}
 
+	RequestReturnPayload struct {
+		UserErrors func(childComplexity int) int
+		Value      func(childComplexity int) int
+	}
+
 	ReservationLimit struct {
 		Code    func(childComplexity int) int
 		Field   func(childComplexity int) int
 		Limit   func(childComplexity int) int
 		Message func(childComplexity int) int
+	}
+
+	Return struct {
+		Actor           func(childComplexity int) int
+		Amount          func(childComplexity int) int
+		CreatedAt       func(childComplexity int) int
+		ID              func(childComplexity int) int
+		Lines           func(childComplexity int) int
+		Order           func(childComplexity int) int
+		OrderID         func(childComplexity int) int
+		Refunded        func(childComplexity int) int
+		RejectionReason func(childComplexity int) int
+		Status          func(childComplexity int) int
+		UpdatedAt       func(childComplexity int) int
+		WarehouseID     func(childComplexity int) int
+	}
+
+	ReturnConnection struct {
+		Edges    func(childComplexity int) int
+		Nodes    func(childComplexity int) int
+		PageInfo func(childComplexity int) int
+	}
+
+	ReturnEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+	}
+
+	ReturnLine struct {
+		Quantity  func(childComplexity int) int
+		Reason    func(childComplexity int) int
+		Restocked func(childComplexity int) int
+		SKU       func(childComplexity int) int
 	}
 
 	SetAdjustmentsPayload struct {
@@ -720,6 +783,10 @@ type MutationResolver interface {
 	HoldOrder(ctx context.Context, input input.HoldOrderInput) (*Payload[commerce.Order], error)
 	ReleaseOrder(ctx context.Context, input input.ReleaseOrderInput) (*Payload[commerce.Order], error)
 	RecordPayment(ctx context.Context, input input.RecordPaymentInput) (*Payload[commerce.Payment], error)
+	RequestReturn(ctx context.Context, input input.RequestReturnInput) (*Payload[commerce.Return], error)
+	ApproveReturn(ctx context.Context, input input.ApproveReturnInput) (*Payload[commerce.Return], error)
+	RejectReturn(ctx context.Context, input input.RejectReturnInput) (*Payload[commerce.Return], error)
+	ReceiveReturn(ctx context.Context, input input.ReceiveReturnInput) (*Payload[commerce.Return], error)
 	CreateProduct(ctx context.Context, input input.CreateProductInput) (*Payload[commerce.Product], error)
 	UpdateProduct(ctx context.Context, input input.UpdateProductInput) (*Payload[commerce.Product], error)
 	CreateWarehouse(ctx context.Context, input input.CreateWarehouseInput) (*Payload[commerce.Warehouse], error)
@@ -740,6 +807,7 @@ type OrderResolver interface {
 	Item(ctx context.Context, obj *commerce.Order, productID string) (*commerce.LineItem, error)
 	Timeline(ctx context.Context, obj *commerce.Order, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Event], error)
 	Payments(ctx context.Context, obj *commerce.Order, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Payment], error)
+	Returns(ctx context.Context, obj *commerce.Order, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Return], error)
 
 	TrackingNumber(ctx context.Context, obj *commerce.Order) (*string, error)
 	Carrier(ctx context.Context, obj *commerce.Order) (*string, error)
@@ -767,6 +835,7 @@ type OrderEventResolver interface {
 
 type OrderItemResolver interface {
 	Product(ctx context.Context, obj *commerce.LineItem) (*commerce.Product, error)
+	Returned(ctx context.Context, obj *commerce.LineItem) (int32, error)
 	Order(ctx context.Context, obj *commerce.LineItem) (*commerce.Order, error)
 }
 
@@ -777,6 +846,9 @@ type OrderUpdateResolver interface {
 }
 
 type PaymentResolver interface {
+	ReturnID(ctx context.Context, obj *commerce.Payment) (*string, error)
+	Reason(ctx context.Context, obj *commerce.Payment) (*string, error)
+
 	Order(ctx context.Context, obj *commerce.Payment) (*commerce.Order, error)
 }
 
@@ -802,6 +874,7 @@ type QueryResolver interface {
 	OrdersByStatus(ctx context.Context, status commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error)
 	OrdersByPaymentState(ctx context.Context, paymentState commerce.PaymentDue, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error)
 	ExpiringOrders(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error)
+	Returns(ctx context.Context, status commerce.ReturnStatus, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Return], error)
 	Product(ctx context.Context, sku string) (*commerce.Product, error)
 	ProductsBySku(ctx context.Context, skus []string) ([]*commerce.Product, error)
 	Quote(ctx context.Context, input input.QuoteInput) (*commerce.Quote, error)
@@ -814,6 +887,13 @@ type QueryResolver interface {
 	EmployeesByJobTitle(ctx context.Context, jobTitle string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error)
 	Warehouse(ctx context.Context, id string) (*commerce.Warehouse, error)
 	Warehouses(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Warehouse], error)
+}
+
+type ReturnResolver interface {
+	RejectionReason(ctx context.Context, obj *commerce.Return) (*string, error)
+	WarehouseID(ctx context.Context, obj *commerce.Return) (*string, error)
+
+	Order(ctx context.Context, obj *commerce.Return) (*commerce.Order, error)
 }
 
 type SubscriptionResolver interface {
@@ -885,13 +965,13 @@ enum Permission {
   READ_CUSTOMER
   "List all customers, and find customers by name or email address."
   LIST_CUSTOMERS
-  "Read an order with its line items, payments and timeline, and subscribe to the order's changes."
+  "Read an order with its line items, payments, returns and timeline, and subscribe to the order's changes."
   READ_ORDER
   "List the orders of all customers, and subscribe to the status changes of all orders."
   LIST_ORDERS
   """
-  Read the name of the caller who caused an event in an order's timeline or recorded a payment, and why an
-  order is on hold.
+  Read the name of the caller who caused an event in an order's timeline, recorded a payment or requested a
+  return, and why an order is on hold.
   """
   READ_ACTOR
   """
@@ -916,10 +996,12 @@ enum Permission {
   CHANGE_ORDER
   "Set the amounts for shipping, taxes, discounts and fees of an order, and the time when it expires."
   ADJUST_ORDER
-  "Confirm, ship and deliver orders, and put them on hold."
+  "Confirm, ship and deliver orders, put them on hold, and approve, reject and receive returns."
   FULFIL_ORDER
   "Record payments of orders."
   RECORD_PAYMENT
+  "Refund more for a return than was paid for its pieces."
+  REFUND_FREELY
   "Create customers."
   CREATE_CUSTOMER
   "Change a customer's record, but not the customer's email address."
@@ -1026,6 +1108,24 @@ type PaymentEdge {
   cursor: String!
   "The record."
   node: Payment!
+}
+
+"A page of returns."
+type ReturnConnection {
+  "The returns in this page."
+  nodes: [Return!]!
+  "The returns in this page, each with its cursor."
+  edges: [ReturnEdge!]!
+  "The cursors of the first and last record in this page, and whether there are pages before and after it."
+  pageInfo: PageInfo!
+}
+
+"One record of a ` + "`" + `ReturnConnection` + "`" + `, with its cursor."
+type ReturnEdge {
+  "The position of the record in the list. To read the records after or before it, pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `. All filter arguments must stay the same."
+  cursor: String!
+  "The record."
+  node: Return!
 }
 
 "A page of order events."
@@ -1801,6 +1901,106 @@ input RecordPaymentInput {
   It has up to 256 bytes and must not contain ` + "`" + `#` + "`" + `.
   """
   reference: String!
+  "The ID of the return that is refunded. Only a refund can be for a return."
+  returnId: ID
+  """
+  The reason why more is refunded for the return than was paid for its pieces. It has up to 200 bytes.
+  Without a reason, the refunds for a return cannot exceed its ` + "`" + `amount` + "`" + `.
+
+  Access: staff, admins.
+  """
+  reason: String @access(permission: REFUND_FREELY)
+}
+
+"Pieces of an order to send back."
+input RequestReturnInput {
+  "The order's ID."
+  orderId: ID!
+  "1 to 40 lines, each with another product."
+  lines: [ReturnLineInput!]!
+  """
+  A key, such as a new UUID, that makes it safe to send this request again. After the mutation
+  succeeds, the server stores the key for 24 hours. If the caller sends the same input and key
+  again, the server changes nothing and returns the result of the first request. The key has up to
+  128 bytes and must not contain ` + "`" + `#` + "`" + `. Different callers can use the same key. On a server without
+  authentication, all clients count as one caller.
+  """
+  idempotencyKey: String
+}
+
+"Pieces of one product to send back."
+input ReturnLineInput {
+  "The product's SKU."
+  sku: ID!
+  "The number of pieces, at least 1."
+  quantity: Int!
+  "Why the customer sends the pieces back. It has up to 200 bytes."
+  reason: String!
+}
+
+"A return to approve."
+input ApproveReturnInput {
+  "The order's ID."
+  orderId: ID!
+  "The return's ID."
+  returnId: ID!
+  """
+  A key, such as a new UUID, that makes it safe to send this request again. After the mutation
+  succeeds, the server stores the key for 24 hours. If the caller sends the same input and key
+  again, the server changes nothing and returns the result of the first request. The key has up to
+  128 bytes and must not contain ` + "`" + `#` + "`" + `. Different callers can use the same key. On a server without
+  authentication, all clients count as one caller.
+  """
+  idempotencyKey: String
+}
+
+"A return to reject."
+input RejectReturnInput {
+  "The order's ID."
+  orderId: ID!
+  "The return's ID."
+  returnId: ID!
+  "The reason, which the customer can read. It has up to 200 bytes."
+  reason: String!
+  """
+  A key, such as a new UUID, that makes it safe to send this request again. After the mutation
+  succeeds, the server stores the key for 24 hours. If the caller sends the same input and key
+  again, the server changes nothing and returns the result of the first request. The key has up to
+  128 bytes and must not contain ` + "`" + `#` + "`" + `. Different callers can use the same key. On a server without
+  authentication, all clients count as one caller.
+  """
+  idempotencyKey: String
+}
+
+"A return that a warehouse has received."
+input ReceiveReturnInput {
+  "The order's ID."
+  orderId: ID!
+  "The return's ID."
+  returnId: ID!
+  "The ID of the warehouse."
+  warehouseId: ID!
+  """
+  How many pieces of each product are put back into the warehouse's stock. The other pieces of the return
+  are written off.
+  """
+  lines: [RestockedLineInput!]!
+  """
+  A key, such as a new UUID, that makes it safe to send this request again. After the mutation
+  succeeds, the server stores the key for 24 hours. If the caller sends the same input and key
+  again, the server changes nothing and returns the result of the first request. The key has up to
+  128 bytes and must not contain ` + "`" + `#` + "`" + `. Different callers can use the same key. On a server without
+  authentication, all clients count as one caller.
+  """
+  idempotencyKey: String
+}
+
+"How many pieces of a product are put back into stock."
+input RestockedLineInput {
+  "The product's SKU."
+  sku: ID!
+  "The number of pieces, at least 1."
+  restocked: Int!
 }
 
 "An amount of money."
@@ -2231,7 +2431,8 @@ type Mutation {
   refund or a void as a further payment. A provider's event can be recorded repeatedly: if the provider's
   ` + "`" + `reference` + "`" + ` was already recorded with the same values, nothing changes, and the result is the recorded
   payment. With other values, the user error is ` + "`" + `AlreadyExists` + "`" + `. An order's refunds and chargebacks
-  cannot exceed its captures, and its voids cannot exceed its authorizations.
+  cannot exceed its captures, and its voids cannot exceed its authorizations. The refunds for a return
+  cannot exceed what was paid for its pieces, unless staff give a reason.
 
   If the table is older than payments, an operator must first run ` + "`" + `ordergraph table apply
   orderPaymentDue` + "`" + `.
@@ -2243,6 +2444,51 @@ type Mutation {
     input: RecordPaymentInput!
   ): RecordPaymentPayload @access(permission: RECORD_PAYMENT)
     @userErrors(types: ["InvalidInput", "NotFound", "AlreadyExists"])
+  """
+  Requests the return of pieces of a shipped or delivered order. All returns of an order together, except
+  rejected ones, cannot contain more pieces than the order. An order can have up to 20 returns.
+
+  If the table is older than returns, an operator must first run ` + "`" + `ordergraph table apply order.returns` + "`" + `.
+
+  Cost: one DynamoDB transaction (write pattern WP36). Access: customers (their own), staff, admins,
+  services.
+  """
+  requestReturn(
+    "The order and the pieces."
+    input: RequestReturnInput!
+  ): RequestReturnPayload @access(permission: CHANGE_ORDER)
+    @userErrors(types: ["InvalidInput", "NotFound", "InvalidTransition", "IdempotencyKeyReused", "TooManyLines"])
+  """
+  Approves a requested return, so that the customer may send the pieces back.
+
+  Cost: one DynamoDB transaction (write pattern WP37). Access: staff, admins, services.
+  """
+  approveReturn(
+    "The return."
+    input: ApproveReturnInput!
+  ): ApproveReturnPayload @access(permission: FULFIL_ORDER)
+    @userErrors(types: ["InvalidInput", "NotFound", "InvalidTransition", "IdempotencyKeyReused"])
+  """
+  Rejects a return that was not received. Its pieces can be in another return.
+
+  Cost: one DynamoDB transaction (write pattern WP38). Access: staff, admins, services.
+  """
+  rejectReturn(
+    "The return and the reason."
+    input: RejectReturnInput!
+  ): RejectReturnPayload @access(permission: FULFIL_ORDER)
+    @userErrors(types: ["InvalidInput", "NotFound", "InvalidTransition", "IdempotencyKeyReused"])
+  """
+  Records that a warehouse has received all pieces of an approved return, and puts the pieces that can be
+  sold again back into its stock.
+
+  Cost: one DynamoDB transaction (write pattern WP39). Access: staff, admins, services.
+  """
+  receiveReturn(
+    "The return, the warehouse and the pieces for its stock."
+    input: ReceiveReturnInput!
+  ): ReceiveReturnPayload @access(permission: FULFIL_ORDER)
+    @userErrors(types: ["InvalidInput", "NotFound", "InvalidTransition", "IdempotencyKeyReused"])
   """
   Creates a product, which has no stock yet. To add stock, use ` + "`" + `setInventoryLevel` + "`" + ` or
   ` + "`" + `adjustInventory` + "`" + `.
@@ -2808,6 +3054,54 @@ type RecordPaymentPayload {
 }
 
 """
+The result of ` + "`" + `requestReturn` + "`" + `. If the mutation was rejected, ` + "`" + `return` + "`" + ` is null.
+
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `InvalidTransition` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `, ` + "`" + `TooManyLines` + "`" + `.
+"""
+type RequestReturnPayload {
+  "The return after the mutation. If the mutation was rejected, the field is null."
+  return: Return
+  "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
+  userErrors: [UserError!]!
+}
+
+"""
+The result of ` + "`" + `approveReturn` + "`" + `. If the mutation was rejected, ` + "`" + `return` + "`" + ` is null.
+
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `InvalidTransition` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `.
+"""
+type ApproveReturnPayload {
+  "The return after the mutation. If the mutation was rejected, the field is null."
+  return: Return
+  "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
+  userErrors: [UserError!]!
+}
+
+"""
+The result of ` + "`" + `rejectReturn` + "`" + `. If the mutation was rejected, ` + "`" + `return` + "`" + ` is null.
+
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `InvalidTransition` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `.
+"""
+type RejectReturnPayload {
+  "The return after the mutation. If the mutation was rejected, the field is null."
+  return: Return
+  "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
+  userErrors: [UserError!]!
+}
+
+"""
+The result of ` + "`" + `receiveReturn` + "`" + `. If the mutation was rejected, ` + "`" + `return` + "`" + ` is null.
+
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `InvalidTransition` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `.
+"""
+type ReceiveReturnPayload {
+  "The return after the mutation. If the mutation was rejected, the field is null."
+  return: Return
+  "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
+  userErrors: [UserError!]!
+}
+
+"""
 The result of ` + "`" + `createProduct` + "`" + `. If the mutation was rejected, ` + "`" + `product` + "`" + ` is null.
 
 User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `AlreadyExists` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `.
@@ -3283,6 +3577,39 @@ type Query {
     """
     before: String
   ): OrderConnection! @access(permission: LIST_ORDERS) @reads(pattern: "AP46")
+
+  """
+  The returns in a status, newest first.
+
+  Cost: one DynamoDB Query per shard (access pattern AP48). Access: staff, admins, services.
+  """
+  returns(
+    "The status that the returns must have."
+    status: ReturnStatus!
+    """
+    The maximum number of records to return, from 1 to 100. The page contains the first records of
+    the list. If ` + "`" + `after` + "`" + ` is set, it contains the first records after that cursor. If neither ` + "`" + `first` + "`" + `
+    nor ` + "`" + `last` + "`" + ` is set, the page has up to 20 records.
+    """
+    first: Int
+    """
+    Returns only records after this cursor. To read the next page, pass the ` + "`" + `endCursor` + "`" + ` of the
+    current page.
+    """
+    after: String
+    """
+    The maximum number of records to return, from 1 to 100. The page contains the last records of
+    the list. If ` + "`" + `before` + "`" + ` is set, it contains the last records before that cursor. The arguments
+    ` + "`" + `first` + "`" + ` and ` + "`" + `last` + "`" + ` cannot be combined.
+    """
+    last: Int
+    """
+    Returns only records before this cursor. To read the previous page, pass the ` + "`" + `startCursor` + "`" + ` of
+    the current page, and omit ` + "`" + `first` + "`" + ` and ` + "`" + `after` + "`" + `.
+    """
+    before: String
+  ): ReturnConnection! @access(permission: LIST_ORDERS)
+    @reads(pattern: "AP48")
 
   """
   The product with this SKU, or null if no product has this SKU.
@@ -3901,6 +4228,35 @@ type Order @key(fields: "id") @access(permission: READ_ORDER) {
     """
     before: String
   ): PaymentConnection! @reads(pattern: "AP44")
+  """
+  The returns of the order, oldest first. There are at most 20.
+
+  Cost: one DynamoDB Query (access pattern AP47).
+  """
+  returns(
+    """
+    The maximum number of records to return, from 1 to 100. The page contains the first records of
+    the list. If ` + "`" + `after` + "`" + ` is set, it contains the first records after that cursor. If neither ` + "`" + `first` + "`" + `
+    nor ` + "`" + `last` + "`" + ` is set, the page has up to 20 records.
+    """
+    first: Int
+    """
+    Returns only records after this cursor. To read the next page, pass the ` + "`" + `endCursor` + "`" + ` of the
+    current page.
+    """
+    after: String
+    """
+    The maximum number of records to return, from 1 to 100. The page contains the last records of
+    the list. If ` + "`" + `before` + "`" + ` is set, it contains the last records before that cursor. The arguments
+    ` + "`" + `first` + "`" + ` and ` + "`" + `last` + "`" + ` cannot be combined.
+    """
+    last: Int
+    """
+    Returns only records before this cursor. To read the previous page, pass the ` + "`" + `startCursor` + "`" + ` of
+    the current page, and omit ` + "`" + `first` + "`" + ` and ` + "`" + `after` + "`" + `.
+    """
+    before: String
+  ): ReturnConnection! @reads(pattern: "AP47")
   "How much of the order is paid, according to its payments."
   paymentState: PaymentState!
   "The amount that was authorized and not voided. It includes amounts that were captured since."
@@ -3993,6 +4349,12 @@ type OrderItem @access(permission: READ_ORDER) {
   Cost: one DynamoDB BatchGetItem for a page of line items (access pattern AP10).
   """
   product: Product @reads(pattern: "AP10")
+  """
+  The number of units that a warehouse has received in returns.
+
+  Cost: one DynamoDB Query for each order (access pattern AP47).
+  """
+  returned: Int! @reads(pattern: "AP47", byHand: "The returns of the order are read once for all line items.")
   """
   The order that contains the line item, or null if the order's record no longer exists.
 
@@ -4131,6 +4493,14 @@ type Payment @access(permission: READ_ORDER) {
   provider: String!
   "The provider's ID of the payment."
   reference: String!
+  "The ID of the refunded return."
+  returnId: ID
+  """
+  The reason why more was refunded for the return than was paid for its pieces.
+
+  Access: staff, admins, services.
+  """
+  reason: String @access(permission: READ_ACTOR)
   "The time when the payment was recorded."
   at: DateTime!
   """
@@ -4145,6 +4515,74 @@ type Payment @access(permission: READ_ORDER) {
   Cost: one DynamoDB BatchGetItem for a page of payments (access pattern AP1).
   """
   order: Order @reads(pattern: "AP1")
+}
+
+"The status of a return."
+enum ReturnStatus {
+  "The return was requested. It can be approved or rejected."
+  REQUESTED
+  "The customer may send the pieces back. The return can be received or rejected."
+  APPROVED
+  "The shop does not take the pieces back. This status is final."
+  REJECTED
+  "A warehouse has received the pieces. This status is final."
+  RECEIVED
+}
+
+"""
+A return: pieces of a shipped order that the customer sends back.
+
+Access: customers (their own), staff, admins, services.
+"""
+type Return @access(permission: READ_ORDER) {
+  "The return's ID. It is a ULID, so IDs sort by the time when the returns were requested."
+  id: ID!
+  "The ID of the order."
+  orderId: ID!
+  "The status of the return."
+  status: ReturnStatus!
+  "The returned pieces. There are at most 40 lines, each with another product."
+  lines: [ReturnLine!]!
+  "What was paid for the pieces: their unit prices multiplied by their quantities."
+  amount: Money!
+  "The sum of the refunds for the return."
+  refunded: Money!
+  "The reason why the return was rejected."
+  rejectionReason: String
+  "The ID of the warehouse that received the return."
+  warehouseId: ID
+  "The time when the return was requested."
+  createdAt: DateTime!
+  "The time of the last change to the return."
+  updatedAt: DateTime!
+  """
+  The name of the caller who requested the return.
+
+  Access: staff, admins, services.
+  """
+  actor: String! @access(permission: READ_ACTOR)
+  """
+  The order.
+
+  Cost: one DynamoDB BatchGetItem for a page of returns (access pattern AP1).
+  """
+  order: Order @reads(pattern: "AP1")
+}
+
+"""
+One line of a return.
+
+Access: customers (their own), staff, admins, services.
+"""
+type ReturnLine @access(permission: READ_ORDER) {
+  "The product's SKU."
+  sku: ID!
+  "The number of pieces."
+  quantity: Int!
+  "Why the customer sends the pieces back."
+  reason: String!
+  "The number of pieces that were put back into stock. It is null until the return is received."
+  restocked: Int
 }
 
 "Who can read a note in an order's timeline."
@@ -4189,6 +4627,14 @@ enum OrderEventType {
   PAYMENT_RECORDED
   "The personal data of the order's customer was erased."
   ERASED
+  "The return of pieces was requested."
+  RETURN_REQUESTED
+  "A return was approved."
+  RETURN_APPROVED
+  "A return was rejected. The note contains the reason."
+  RETURN_REJECTED
+  "A warehouse has received a return."
+  RETURN_RECEIVED
   """
   The order was imported from another system, or a repair added this event to correct the timeline.
   The field ` + "`" + `to` + "`" + ` contains the status of the order.
@@ -5100,6 +5546,20 @@ func (ec *executionContext) field_Mutation_adjustInventory_args(ctx context.Cont
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_approveReturn_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (input.ApproveReturnInput, error) {
+			return ec.unmarshalNApproveReturnInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐApproveReturnInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_assignAccountRep_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -5254,12 +5714,40 @@ func (ec *executionContext) field_Mutation_placeOrder_args(ctx context.Context, 
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_receiveReturn_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (input.ReceiveReturnInput, error) {
+			return ec.unmarshalNReceiveReturnInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐReceiveReturnInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_recordPayment_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (input.RecordPaymentInput, error) {
 			return ec.unmarshalNRecordPaymentInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐRecordPaymentInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_rejectReturn_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (input.RejectReturnInput, error) {
+			return ec.unmarshalNRejectReturnInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐRejectReturnInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -5288,6 +5776,20 @@ func (ec *executionContext) field_Mutation_removeOrderItem_args(ctx context.Cont
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (input.RemoveOrderItemInput, error) {
 			return ec.unmarshalNRemoveOrderItemInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐRemoveOrderItemInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_requestReturn_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (input.RequestReturnInput, error) {
+			return ec.unmarshalNRequestReturnInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐRequestReturnInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -5517,6 +6019,44 @@ func (ec *executionContext) field_Order_items_args(ctx context.Context, rawArgs 
 }
 
 func (ec *executionContext) field_Order_payments_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg3
+	return args, nil
+}
+
+func (ec *executionContext) field_Order_returns_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
@@ -6325,6 +6865,52 @@ func (ec *executionContext) field_Query_quote_args(ctx context.Context, rawArgs 
 		return nil, err
 	}
 	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_returns_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "status",
+		func(ctx context.Context, v any) (commerce.ReturnStatus, error) {
+			return ec.unmarshalNReturnStatus2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐReturnStatus(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["status"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg4
 	return args, nil
 }
 
@@ -7937,6 +8523,50 @@ func (ec *executionContext) unmarshalInputAdjustInventoryInput(ctx context.Conte
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputApproveReturnInput(ctx context.Context, obj any) (input.ApproveReturnInput, error) {
+	var it input.ApproveReturnInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"orderId", "returnId", "idempotencyKey"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "orderId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("orderId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.OrderID = data
+		case "returnId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("returnId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ReturnID = data
+		case "idempotencyKey":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idempotencyKey"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IdempotencyKey = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputAssignAccountRepInput(ctx context.Context, obj any) (input.AssignAccountRepInput, error) {
 	var it input.AssignAccountRepInput
 	if obj == nil {
@@ -8873,6 +9503,64 @@ func (ec *executionContext) unmarshalInputQuoteInput(ctx context.Context, obj an
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputReceiveReturnInput(ctx context.Context, obj any) (input.ReceiveReturnInput, error) {
+	var it input.ReceiveReturnInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"orderId", "returnId", "warehouseId", "lines", "idempotencyKey"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "orderId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("orderId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.OrderID = data
+		case "returnId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("returnId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ReturnID = data
+		case "warehouseId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("warehouseId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.WarehouseID = data
+		case "lines":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lines"))
+			data, err := ec.unmarshalNRestockedLineInput2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐRestockedLineInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Lines = data
+		case "idempotencyKey":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idempotencyKey"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IdempotencyKey = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputRecordPaymentInput(ctx context.Context, obj any) (input.RecordPaymentInput, error) {
 	var it input.RecordPaymentInput
 	if obj == nil {
@@ -8884,7 +9572,7 @@ func (ec *executionContext) unmarshalInputRecordPaymentInput(ctx context.Context
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"orderId", "kind", "amount", "provider", "reference"}
+	fieldsInOrder := [...]string{"orderId", "kind", "amount", "provider", "reference", "returnId", "reason"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -8926,6 +9614,71 @@ func (ec *executionContext) unmarshalInputRecordPaymentInput(ctx context.Context
 				return it, err
 			}
 			it.Reference = data
+		case "returnId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("returnId"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ReturnID = data
+		case "reason":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("reason"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Reason = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputRejectReturnInput(ctx context.Context, obj any) (input.RejectReturnInput, error) {
+	var it input.RejectReturnInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"orderId", "returnId", "reason", "idempotencyKey"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "orderId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("orderId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.OrderID = data
+		case "returnId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("returnId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ReturnID = data
+		case "reason":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("reason"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Reason = data
+		case "idempotencyKey":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idempotencyKey"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IdempotencyKey = data
 		}
 	}
 	return it, nil
@@ -9014,6 +9767,131 @@ func (ec *executionContext) unmarshalInputRemoveOrderItemInput(ctx context.Conte
 				return it, err
 			}
 			it.ExpectedVersion = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputRequestReturnInput(ctx context.Context, obj any) (input.RequestReturnInput, error) {
+	var it input.RequestReturnInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"orderId", "lines", "idempotencyKey"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "orderId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("orderId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.OrderID = data
+		case "lines":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lines"))
+			data, err := ec.unmarshalNReturnLineInput2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐReturnLineInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Lines = data
+		case "idempotencyKey":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idempotencyKey"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IdempotencyKey = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputRestockedLineInput(ctx context.Context, obj any) (input.RestockedLineInput, error) {
+	var it input.RestockedLineInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"sku", "restocked"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "sku":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("sku"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Sku = data
+		case "restocked":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("restocked"))
+			data, err := ec.unmarshalNInt2int32(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Restocked = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputReturnLineInput(ctx context.Context, obj any) (input.ReturnLineInput, error) {
+	var it input.ReturnLineInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"sku", "quantity", "reason"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "sku":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("sku"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Sku = data
+		case "quantity":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("quantity"))
+			data, err := ec.unmarshalNInt2int32(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Quantity = data
+		case "reason":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("reason"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Reason = data
 		}
 	}
 	return it, nil
@@ -9773,6 +10651,8 @@ var adjustInventoryPayloadImplementors = []string{"AdjustInventoryPayload"}
 
 var alreadyExistsImplementors = []string{"AlreadyExists", "UserError"}
 
+var approveReturnPayloadImplementors = []string{"ApproveReturnPayload"}
+
 var assignAccountRepPayloadImplementors = []string{"AssignAccountRepPayload"}
 
 var cancelOrderPayloadImplementors = []string{"CancelOrderPayload"}
@@ -9889,13 +10769,27 @@ var quoteImplementors = []string{"Quote"}
 
 var quotedLineImplementors = []string{"QuotedLine"}
 
+var receiveReturnPayloadImplementors = []string{"ReceiveReturnPayload"}
+
 var recordPaymentPayloadImplementors = []string{"RecordPaymentPayload"}
+
+var rejectReturnPayloadImplementors = []string{"RejectReturnPayload"}
 
 var releaseOrderPayloadImplementors = []string{"ReleaseOrderPayload"}
 
 var removeOrderItemPayloadImplementors = []string{"RemoveOrderItemPayload"}
 
+var requestReturnPayloadImplementors = []string{"RequestReturnPayload"}
+
 var reservationLimitImplementors = []string{"ReservationLimit", "UserError"}
+
+var returnImplementors = []string{"Return"}
+
+var returnConnectionImplementors = []string{"ReturnConnection"}
+
+var returnEdgeImplementors = []string{"ReturnEdge"}
+
+var returnLineImplementors = []string{"ReturnLine"}
 
 var setAdjustmentsPayloadImplementors = []string{"SetAdjustmentsPayload"}
 
@@ -10363,6 +11257,11 @@ var (
 	}
 )
 
+func (ec *executionContext) unmarshalNApproveReturnInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐApproveReturnInput(ctx context.Context, v any) (input.ApproveReturnInput, error) {
+	res, err := ec.unmarshalInputApproveReturnInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNAssignAccountRepInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐAssignAccountRepInput(ctx context.Context, v any) (input.AssignAccountRepInput, error) {
 	res, err := ec.unmarshalInputAssignAccountRepInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -10597,8 +11496,18 @@ func (ec *executionContext) unmarshalNQuoteInput2githubᚗcomᚋordergraphᚋord
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNReceiveReturnInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐReceiveReturnInput(ctx context.Context, v any) (input.ReceiveReturnInput, error) {
+	res, err := ec.unmarshalInputReceiveReturnInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNRecordPaymentInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐRecordPaymentInput(ctx context.Context, v any) (input.RecordPaymentInput, error) {
 	res, err := ec.unmarshalInputRecordPaymentInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNRejectReturnInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐRejectReturnInput(ctx context.Context, v any) (input.RejectReturnInput, error) {
+	res, err := ec.unmarshalInputRejectReturnInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
@@ -10611,6 +11520,70 @@ func (ec *executionContext) unmarshalNRemoveOrderItemInput2githubᚗcomᚋorderg
 	res, err := ec.unmarshalInputRemoveOrderItemInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
+
+func (ec *executionContext) unmarshalNRequestReturnInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐRequestReturnInput(ctx context.Context, v any) (input.RequestReturnInput, error) {
+	res, err := ec.unmarshalInputRequestReturnInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNRestockedLineInput2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐRestockedLineInputᚄ(ctx context.Context, v any) ([]*input.RestockedLineInput, error) {
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*input.RestockedLineInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNRestockedLineInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐRestockedLineInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalNRestockedLineInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐRestockedLineInput(ctx context.Context, v any) (*input.RestockedLineInput, error) {
+	res, err := ec.unmarshalInputRestockedLineInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNReturnLineInput2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐReturnLineInputᚄ(ctx context.Context, v any) ([]*input.ReturnLineInput, error) {
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*input.ReturnLineInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNReturnLineInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐReturnLineInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) unmarshalNReturnLineInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐReturnLineInput(ctx context.Context, v any) (*input.ReturnLineInput, error) {
+	res, err := ec.unmarshalInputReturnLineInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNReturnStatus2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐReturnStatus(ctx context.Context, v any) (commerce.ReturnStatus, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := unmarshalNReturnStatus2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐReturnStatus[tmp]
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+var (
+	unmarshalNReturnStatus2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐReturnStatus = map[string]commerce.ReturnStatus{
+		"REQUESTED": commerce.ReturnRequested,
+		"APPROVED":  commerce.ReturnApproved,
+		"REJECTED":  commerce.ReturnRejected,
+		"RECEIVED":  commerce.ReturnReceived,
+	}
+	marshalNReturnStatus2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐReturnStatus = map[commerce.ReturnStatus]string{
+		commerce.ReturnRequested: "REQUESTED",
+		commerce.ReturnApproved:  "APPROVED",
+		commerce.ReturnRejected:  "REJECTED",
+		commerce.ReturnReceived:  "RECEIVED",
+	}
+)
 
 func (ec *executionContext) unmarshalNSetAdjustmentsInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐSetAdjustmentsInput(ctx context.Context, v any) (input.SetAdjustmentsInput, error) {
 	res, err := ec.unmarshalInputSetAdjustmentsInput(ctx, v)

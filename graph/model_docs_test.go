@@ -89,6 +89,7 @@ func attributeList() string {
 	add("hold", model.HoldAttributes())
 	add("contact", model.ContactAttributes())
 	add("element of adjustments", model.AdjustmentAttributes())
+	add("element of lines", model.ReturnLineAttributes())
 	var b strings.Builder
 	b.WriteString("```\n")
 	for i, line := range lines {

@@ -139,6 +139,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.AlreadyExists.Message(childComplexity), true
 
+	case "ApproveReturnPayload.userErrors":
+		if e.ComplexityRoot.ApproveReturnPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ApproveReturnPayload.UserErrors(childComplexity), true
+	case "ApproveReturnPayload.return":
+		if e.ComplexityRoot.ApproveReturnPayload.Value == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ApproveReturnPayload.Value(childComplexity), true
+
 	case "AssignAccountRepPayload.userErrors":
 		if e.ComplexityRoot.AssignAccountRepPayload.UserErrors == nil {
 			break
@@ -804,6 +817,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.AdjustInventory(childComplexity, args["input"].(input.AdjustInventoryInput)), true
+	case "Mutation.approveReturn":
+		if e.ComplexityRoot.Mutation.ApproveReturn == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_approveReturn_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.ApproveReturn(childComplexity, args["input"].(input.ApproveReturnInput)), true
 	case "Mutation.assignAccountRep":
 		if e.ComplexityRoot.Mutation.AssignAccountRep == nil {
 			break
@@ -925,6 +949,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.PlaceOrder(childComplexity, args["input"].(input.PlaceOrderInput)), true
+	case "Mutation.receiveReturn":
+		if e.ComplexityRoot.Mutation.ReceiveReturn == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_receiveReturn_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.ReceiveReturn(childComplexity, args["input"].(input.ReceiveReturnInput)), true
 	case "Mutation.recordPayment":
 		if e.ComplexityRoot.Mutation.RecordPayment == nil {
 			break
@@ -936,6 +971,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.RecordPayment(childComplexity, args["input"].(input.RecordPaymentInput)), true
+	case "Mutation.rejectReturn":
+		if e.ComplexityRoot.Mutation.RejectReturn == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_rejectReturn_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.RejectReturn(childComplexity, args["input"].(input.RejectReturnInput)), true
 	case "Mutation.releaseOrder":
 		if e.ComplexityRoot.Mutation.ReleaseOrder == nil {
 			break
@@ -958,6 +1004,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.RemoveOrderItem(childComplexity, args["input"].(input.RemoveOrderItemInput)), true
+	case "Mutation.requestReturn":
+		if e.ComplexityRoot.Mutation.RequestReturn == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_requestReturn_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.RequestReturn(childComplexity, args["input"].(input.RequestReturnInput)), true
 	case "Mutation.setAdjustments":
 		if e.ComplexityRoot.Mutation.SetAdjustments == nil {
 			break
@@ -1245,6 +1302,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Order.Refunded(childComplexity), true
+	case "Order.returns":
+		if e.ComplexityRoot.Order.Returns == nil {
+			break
+		}
+
+		args, err := ec.field_Order_returns_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Order.Returns(childComplexity, args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string)), true
 	case "Order.shippingAddress":
 		if e.ComplexityRoot.Order.ShippingAddress == nil {
 			break
@@ -1511,6 +1579,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.OrderItem.Quantity(childComplexity), true
+	case "OrderItem.returned":
+		if e.ComplexityRoot.OrderItem.Returned == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrderItem.Returned(childComplexity), true
 	case "OrderItem.sku", "OrderItem.productId":
 		if e.ComplexityRoot.OrderItem.SKU == nil {
 			break
@@ -1667,12 +1741,24 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Payment.Provider(childComplexity), true
+	case "Payment.reason":
+		if e.ComplexityRoot.Payment.Reason == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Payment.Reason(childComplexity), true
 	case "Payment.reference":
 		if e.ComplexityRoot.Payment.Reference == nil {
 			break
 		}
 
 		return e.ComplexityRoot.Payment.Reference(childComplexity), true
+	case "Payment.returnId":
+		if e.ComplexityRoot.Payment.ReturnID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Payment.ReturnID(childComplexity), true
 
 	case "PaymentConnection.edges":
 		if e.ComplexityRoot.PaymentConnection.Edges == nil {
@@ -2086,6 +2172,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Quote(childComplexity, args["input"].(input.QuoteInput)), true
+	case "Query.returns":
+		if e.ComplexityRoot.Query.Returns == nil {
+			break
+		}
+
+		args, err := ec.field_Query_returns_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.Returns(childComplexity, args["status"].(commerce.ReturnStatus), args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string)), true
 	case "Query.sales":
 		if e.ComplexityRoot.Query.Sales == nil {
 			break
@@ -2211,6 +2308,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.QuotedLine.UnitPrice(childComplexity), true
 
+	case "ReceiveReturnPayload.userErrors":
+		if e.ComplexityRoot.ReceiveReturnPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ReceiveReturnPayload.UserErrors(childComplexity), true
+	case "ReceiveReturnPayload.return":
+		if e.ComplexityRoot.ReceiveReturnPayload.Value == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ReceiveReturnPayload.Value(childComplexity), true
+
 	case "RecordPaymentPayload.userErrors":
 		if e.ComplexityRoot.RecordPaymentPayload.UserErrors == nil {
 			break
@@ -2223,6 +2333,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.RecordPaymentPayload.Value(childComplexity), true
+
+	case "RejectReturnPayload.userErrors":
+		if e.ComplexityRoot.RejectReturnPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RejectReturnPayload.UserErrors(childComplexity), true
+	case "RejectReturnPayload.return":
+		if e.ComplexityRoot.RejectReturnPayload.Value == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RejectReturnPayload.Value(childComplexity), true
 
 	case "ReleaseOrderPayload.userErrors":
 		if e.ComplexityRoot.ReleaseOrderPayload.UserErrors == nil {
@@ -2250,6 +2373,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.RemoveOrderItemPayload.Value(childComplexity), true
 
+	case "RequestReturnPayload.userErrors":
+		if e.ComplexityRoot.RequestReturnPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RequestReturnPayload.UserErrors(childComplexity), true
+	case "RequestReturnPayload.return":
+		if e.ComplexityRoot.RequestReturnPayload.Value == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RequestReturnPayload.Value(childComplexity), true
+
 	case "ReservationLimit.code":
 		if e.ComplexityRoot.ReservationLimit.Code == nil {
 			break
@@ -2274,6 +2410,136 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ReservationLimit.Message(childComplexity), true
+
+	case "Return.actor":
+		if e.ComplexityRoot.Return.Actor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Return.Actor(childComplexity), true
+	case "Return.amount":
+		if e.ComplexityRoot.Return.Amount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Return.Amount(childComplexity), true
+	case "Return.createdAt":
+		if e.ComplexityRoot.Return.CreatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Return.CreatedAt(childComplexity), true
+	case "Return.id":
+		if e.ComplexityRoot.Return.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Return.ID(childComplexity), true
+	case "Return.lines":
+		if e.ComplexityRoot.Return.Lines == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Return.Lines(childComplexity), true
+	case "Return.order":
+		if e.ComplexityRoot.Return.Order == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Return.Order(childComplexity), true
+	case "Return.orderId":
+		if e.ComplexityRoot.Return.OrderID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Return.OrderID(childComplexity), true
+	case "Return.refunded":
+		if e.ComplexityRoot.Return.Refunded == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Return.Refunded(childComplexity), true
+	case "Return.rejectionReason":
+		if e.ComplexityRoot.Return.RejectionReason == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Return.RejectionReason(childComplexity), true
+	case "Return.status":
+		if e.ComplexityRoot.Return.Status == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Return.Status(childComplexity), true
+	case "Return.updatedAt":
+		if e.ComplexityRoot.Return.UpdatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Return.UpdatedAt(childComplexity), true
+	case "Return.warehouseId":
+		if e.ComplexityRoot.Return.WarehouseID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Return.WarehouseID(childComplexity), true
+
+	case "ReturnConnection.edges":
+		if e.ComplexityRoot.ReturnConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ReturnConnection.Edges(childComplexity), true
+	case "ReturnConnection.nodes":
+		if e.ComplexityRoot.ReturnConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ReturnConnection.Nodes(childComplexity), true
+	case "ReturnConnection.pageInfo":
+		if e.ComplexityRoot.ReturnConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ReturnConnection.PageInfo(childComplexity), true
+
+	case "ReturnEdge.cursor":
+		if e.ComplexityRoot.ReturnEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ReturnEdge.Cursor(childComplexity), true
+	case "ReturnEdge.node":
+		if e.ComplexityRoot.ReturnEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ReturnEdge.Node(childComplexity), true
+
+	case "ReturnLine.quantity":
+		if e.ComplexityRoot.ReturnLine.Quantity == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ReturnLine.Quantity(childComplexity), true
+	case "ReturnLine.reason":
+		if e.ComplexityRoot.ReturnLine.Reason == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ReturnLine.Reason(childComplexity), true
+	case "ReturnLine.restocked":
+		if e.ComplexityRoot.ReturnLine.Restocked == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ReturnLine.Restocked(childComplexity), true
+	case "ReturnLine.sku":
+		if e.ComplexityRoot.ReturnLine.SKU == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ReturnLine.SKU(childComplexity), true
 
 	case "SetAdjustmentsPayload.userErrors":
 		if e.ComplexityRoot.SetAdjustmentsPayload.UserErrors == nil {
@@ -2650,6 +2916,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputAddOrderNoteInput,
 		ec.unmarshalInputAddressInput,
 		ec.unmarshalInputAdjustInventoryInput,
+		ec.unmarshalInputApproveReturnInput,
 		ec.unmarshalInputAssignAccountRepInput,
 		ec.unmarshalInputCancelOrderInput,
 		ec.unmarshalInputConfirmOrderInput,
@@ -2668,9 +2935,14 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputOrderLineInput,
 		ec.unmarshalInputPlaceOrderInput,
 		ec.unmarshalInputQuoteInput,
+		ec.unmarshalInputReceiveReturnInput,
 		ec.unmarshalInputRecordPaymentInput,
+		ec.unmarshalInputRejectReturnInput,
 		ec.unmarshalInputReleaseOrderInput,
 		ec.unmarshalInputRemoveOrderItemInput,
+		ec.unmarshalInputRequestReturnInput,
+		ec.unmarshalInputRestockedLineInput,
+		ec.unmarshalInputReturnLineInput,
 		ec.unmarshalInputSetAdjustmentsInput,
 		ec.unmarshalInputSetCustomFieldsInput,
 		ec.unmarshalInputSetInventoryLevelInput,
@@ -2794,6 +3066,16 @@ func (ec *executionContext) childFields_AdjustInventoryPayload(ctx context.Conte
 		return ec.fieldContext_AdjustInventoryPayload_userErrors(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type AdjustInventoryPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_ApproveReturnPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "return":
+		return ec.fieldContext_ApproveReturnPayload_return(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_ApproveReturnPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ApproveReturnPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_AssignAccountRepPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -3126,6 +3408,8 @@ func (ec *executionContext) childFields_Order(ctx context.Context, field graphql
 		return ec.fieldContext_Order_timeline(ctx, field)
 	case "payments":
 		return ec.fieldContext_Order_payments(ctx, field)
+	case "returns":
+		return ec.fieldContext_Order_returns(ctx, field)
 	case "paymentState":
 		return ec.fieldContext_Order_paymentState(ctx, field)
 	case "authorized":
@@ -3288,6 +3572,8 @@ func (ec *executionContext) childFields_OrderItem(ctx context.Context, field gra
 		return ec.fieldContext_OrderItem_subtotal(ctx, field)
 	case "product":
 		return ec.fieldContext_OrderItem_product(ctx, field)
+	case "returned":
+		return ec.fieldContext_OrderItem_returned(ctx, field)
 	case "order":
 		return ec.fieldContext_OrderItem_order(ctx, field)
 	}
@@ -3366,6 +3652,10 @@ func (ec *executionContext) childFields_Payment(ctx context.Context, field graph
 		return ec.fieldContext_Payment_provider(ctx, field)
 	case "reference":
 		return ec.fieldContext_Payment_reference(ctx, field)
+	case "returnId":
+		return ec.fieldContext_Payment_returnId(ctx, field)
+	case "reason":
+		return ec.fieldContext_Payment_reason(ctx, field)
 	case "at":
 		return ec.fieldContext_Payment_at(ctx, field)
 	case "actor":
@@ -3492,6 +3782,16 @@ func (ec *executionContext) childFields_QuotedLine(ctx context.Context, field gr
 	return nil, fmt.Errorf("no field named %q was found under type QuotedLine", field.Name)
 }
 
+func (ec *executionContext) childFields_ReceiveReturnPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "return":
+		return ec.fieldContext_ReceiveReturnPayload_return(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_ReceiveReturnPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ReceiveReturnPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_RecordPaymentPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "payment":
@@ -3500,6 +3800,16 @@ func (ec *executionContext) childFields_RecordPaymentPayload(ctx context.Context
 		return ec.fieldContext_RecordPaymentPayload_userErrors(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type RecordPaymentPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_RejectReturnPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "return":
+		return ec.fieldContext_RejectReturnPayload_return(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_RejectReturnPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RejectReturnPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_ReleaseOrderPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -3520,6 +3830,82 @@ func (ec *executionContext) childFields_RemoveOrderItemPayload(ctx context.Conte
 		return ec.fieldContext_RemoveOrderItemPayload_userErrors(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type RemoveOrderItemPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_RequestReturnPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "return":
+		return ec.fieldContext_RequestReturnPayload_return(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_RequestReturnPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RequestReturnPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_Return(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_Return_id(ctx, field)
+	case "orderId":
+		return ec.fieldContext_Return_orderId(ctx, field)
+	case "status":
+		return ec.fieldContext_Return_status(ctx, field)
+	case "lines":
+		return ec.fieldContext_Return_lines(ctx, field)
+	case "amount":
+		return ec.fieldContext_Return_amount(ctx, field)
+	case "refunded":
+		return ec.fieldContext_Return_refunded(ctx, field)
+	case "rejectionReason":
+		return ec.fieldContext_Return_rejectionReason(ctx, field)
+	case "warehouseId":
+		return ec.fieldContext_Return_warehouseId(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_Return_createdAt(ctx, field)
+	case "updatedAt":
+		return ec.fieldContext_Return_updatedAt(ctx, field)
+	case "actor":
+		return ec.fieldContext_Return_actor(ctx, field)
+	case "order":
+		return ec.fieldContext_Return_order(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Return", field.Name)
+}
+
+func (ec *executionContext) childFields_ReturnConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "nodes":
+		return ec.fieldContext_ReturnConnection_nodes(ctx, field)
+	case "edges":
+		return ec.fieldContext_ReturnConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_ReturnConnection_pageInfo(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ReturnConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_ReturnEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_ReturnEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_ReturnEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ReturnEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_ReturnLine(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "sku":
+		return ec.fieldContext_ReturnLine_sku(ctx, field)
+	case "quantity":
+		return ec.fieldContext_ReturnLine_quantity(ctx, field)
+	case "reason":
+		return ec.fieldContext_ReturnLine_reason(ctx, field)
+	case "restocked":
+		return ec.fieldContext_ReturnLine_restocked(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ReturnLine", field.Name)
 }
 
 func (ec *executionContext) childFields_SetAdjustmentsPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -4156,6 +4542,72 @@ func (ec *executionContext) _AlreadyExists_field(ctx context.Context, field grap
 
 func (ec *executionContext) fieldContext_AlreadyExists_field(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("AlreadyExists", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ApproveReturnPayload_return(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Return]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ApproveReturnPayload_return(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Value, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Return) graphql.Marshaler {
+			return ec.marshalOReturn2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐReturn(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_ApproveReturnPayload_return(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ApproveReturnPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Return(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ApproveReturnPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Return]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ApproveReturnPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_ApproveReturnPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ApproveReturnPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _AssignAccountRepPayload_customer(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Customer]) (ret graphql.Marshaler) {
@@ -7794,6 +8246,186 @@ func (ec *executionContext) fieldContext_Mutation_recordPayment(ctx context.Cont
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_requestReturn(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_requestReturn(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().RequestReturn(ctx, fc.Args["input"].(input.RequestReturnInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Return]) graphql.Marshaler {
+			return ec.marshalORequestReturnPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_Mutation_requestReturn(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RequestReturnPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_requestReturn_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_approveReturn(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_approveReturn(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().ApproveReturn(ctx, fc.Args["input"].(input.ApproveReturnInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Return]) graphql.Marshaler {
+			return ec.marshalOApproveReturnPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_Mutation_approveReturn(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ApproveReturnPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_approveReturn_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_rejectReturn(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_rejectReturn(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().RejectReturn(ctx, fc.Args["input"].(input.RejectReturnInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Return]) graphql.Marshaler {
+			return ec.marshalORejectReturnPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_Mutation_rejectReturn(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RejectReturnPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_rejectReturn_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_receiveReturn(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_receiveReturn(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().ReceiveReturn(ctx, fc.Args["input"].(input.ReceiveReturnInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Return]) graphql.Marshaler {
+			return ec.marshalOReceiveReturnPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_Mutation_receiveReturn(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ReceiveReturnPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_receiveReturn_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_createProduct(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -8694,6 +9326,51 @@ func (ec *executionContext) fieldContext_Order_payments(ctx context.Context, fie
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Order_payments_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Order_returns(ctx context.Context, field graphql.CollectedField, obj *commerce.Order) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Order_returns(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Order().Returns(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *paging.Connection[*commerce.Return]) graphql.Marshaler {
+			return ec.marshalNReturnConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_Order_returns(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Order",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ReturnConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Order_returns_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -10194,6 +10871,30 @@ func (ec *executionContext) fieldContext_OrderItem_product(_ context.Context, fi
 	return fc, nil
 }
 
+func (ec *executionContext) _OrderItem_returned(ctx context.Context, field graphql.CollectedField, obj *commerce.LineItem) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrderItem_returned(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.OrderItem().Returned(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int32) graphql.Marshaler {
+			return ec.marshalNInt2int32(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_OrderItem_returned(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OrderItem", field, true, true, errors.New("field of type Int does not have child fields"))
+}
+
 func (ec *executionContext) _OrderItem_order(ctx context.Context, field graphql.CollectedField, obj *commerce.LineItem) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -10768,6 +11469,54 @@ func (ec *executionContext) _Payment_reference(ctx context.Context, field graphq
 
 func (ec *executionContext) fieldContext_Payment_reference(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Payment", field, true, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Payment_returnId(ctx context.Context, field graphql.CollectedField, obj *commerce.Payment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Payment_returnId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Payment().ReturnID(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOID2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_Payment_returnId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Payment", field, true, true, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _Payment_reason(ctx context.Context, field graphql.CollectedField, obj *commerce.Payment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Payment_reason(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Payment().Reason(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_Payment_reason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Payment", field, true, true, errors.New("field of type String does not have child fields"))
 }
 
 func (ec *executionContext) _Payment_at(ctx context.Context, field graphql.CollectedField, obj *commerce.Payment) (ret graphql.Marshaler) {
@@ -12243,6 +12992,51 @@ func (ec *executionContext) fieldContext_Query_expiringOrders(ctx context.Contex
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_returns(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_returns(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Returns(ctx, fc.Args["status"].(commerce.ReturnStatus), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *paging.Connection[*commerce.Return]) graphql.Marshaler {
+			return ec.marshalNReturnConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_Query_returns(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ReturnConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_returns_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query_product(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -13179,6 +13973,72 @@ func (ec *executionContext) fieldContext_QuotedLine_inStock(_ context.Context, f
 	return graphql.NewScalarFieldContext("QuotedLine", field, true, false, errors.New("field of type Boolean does not have child fields"))
 }
 
+func (ec *executionContext) _ReceiveReturnPayload_return(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Return]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ReceiveReturnPayload_return(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Value, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Return) graphql.Marshaler {
+			return ec.marshalOReturn2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐReturn(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_ReceiveReturnPayload_return(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ReceiveReturnPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Return(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ReceiveReturnPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Return]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ReceiveReturnPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_ReceiveReturnPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ReceiveReturnPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _RecordPaymentPayload_payment(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Payment]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -13235,6 +14095,72 @@ func (ec *executionContext) _RecordPaymentPayload_userErrors(ctx context.Context
 func (ec *executionContext) fieldContext_RecordPaymentPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "RecordPaymentPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RejectReturnPayload_return(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Return]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RejectReturnPayload_return(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Value, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Return) graphql.Marshaler {
+			return ec.marshalOReturn2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐReturn(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_RejectReturnPayload_return(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RejectReturnPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Return(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RejectReturnPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Return]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RejectReturnPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_RejectReturnPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RejectReturnPayload",
 		Field:      field,
 		IsMethod:   false,
 		IsResolver: false,
@@ -13377,6 +14303,72 @@ func (ec *executionContext) fieldContext_RemoveOrderItemPayload_userErrors(_ con
 	return fc, nil
 }
 
+func (ec *executionContext) _RequestReturnPayload_return(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Return]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RequestReturnPayload_return(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Value, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Return) graphql.Marshaler {
+			return ec.marshalOReturn2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐReturn(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_RequestReturnPayload_return(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RequestReturnPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Return(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RequestReturnPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Return]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RequestReturnPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_RequestReturnPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RequestReturnPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _ReservationLimit_code(ctx context.Context, field graphql.CollectedField, obj *commerce.ReservationLimit) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -13471,6 +14463,582 @@ func (ec *executionContext) _ReservationLimit_limit(ctx context.Context, field g
 
 func (ec *executionContext) fieldContext_ReservationLimit_limit(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("ReservationLimit", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _Return_id(ctx context.Context, field graphql.CollectedField, obj *commerce.Return) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Return_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.ReturnID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐReturnID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_Return_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Return", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _Return_orderId(ctx context.Context, field graphql.CollectedField, obj *commerce.Return) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Return_orderId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.OrderID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.OrderID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐOrderID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_Return_orderId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Return", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _Return_status(ctx context.Context, field graphql.CollectedField, obj *commerce.Return) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Return_status(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Status, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.ReturnStatus) graphql.Marshaler {
+			return ec.marshalNReturnStatus2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐReturnStatus(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_Return_status(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Return", field, false, false, errors.New("field of type ReturnStatus does not have child fields"))
+}
+
+func (ec *executionContext) _Return_lines(ctx context.Context, field graphql.CollectedField, obj *commerce.Return) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Return_lines(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Lines, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.ReturnLine) graphql.Marshaler {
+			return ec.marshalNReturnLine2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐReturnLineᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_Return_lines(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Return",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ReturnLine(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Return_amount(ctx context.Context, field graphql.CollectedField, obj *commerce.Return) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Return_amount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Amount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.Money) graphql.Marshaler {
+			return ec.marshalNMoney2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐMoney(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_Return_amount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Return",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Money(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Return_refunded(ctx context.Context, field graphql.CollectedField, obj *commerce.Return) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Return_refunded(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Refunded, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.Money) graphql.Marshaler {
+			return ec.marshalNMoney2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐMoney(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_Return_refunded(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Return",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Money(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Return_rejectionReason(ctx context.Context, field graphql.CollectedField, obj *commerce.Return) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Return_rejectionReason(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Return().RejectionReason(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_Return_rejectionReason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Return", field, true, true, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Return_warehouseId(ctx context.Context, field graphql.CollectedField, obj *commerce.Return) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Return_warehouseId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Return().WarehouseID(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOID2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_Return_warehouseId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Return", field, true, true, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _Return_createdAt(ctx context.Context, field graphql.CollectedField, obj *commerce.Return) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Return_createdAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CreatedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_Return_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Return", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _Return_updatedAt(ctx context.Context, field graphql.CollectedField, obj *commerce.Return) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Return_updatedAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UpdatedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_Return_updatedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Return", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _Return_actor(ctx context.Context, field graphql.CollectedField, obj *commerce.Return) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Return_actor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Actor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_Return_actor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Return", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Return_order(ctx context.Context, field graphql.CollectedField, obj *commerce.Return) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Return_order(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Return().Order(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Order) graphql.Marshaler {
+			return ec.marshalOOrder2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐOrder(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_Return_order(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Return",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Order(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ReturnConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *paging.Connection[*commerce.Return]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ReturnConnection_nodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Nodes(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*commerce.Return) graphql.Marshaler {
+			return ec.marshalNReturn2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐReturnᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_ReturnConnection_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ReturnConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Return(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ReturnConnection_edges(ctx context.Context, field graphql.CollectedField, obj *paging.Connection[*commerce.Return]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ReturnConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*paging.Edge[*commerce.Return]) graphql.Marshaler {
+			return ec.marshalNReturnEdge2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐEdgeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_ReturnConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ReturnConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ReturnEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ReturnConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *paging.Connection[*commerce.Return]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ReturnConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *paging.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_ReturnConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ReturnConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ReturnEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *paging.Edge[*commerce.Return]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ReturnEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_ReturnEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ReturnEdge", field, true, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ReturnEdge_node(ctx context.Context, field graphql.CollectedField, obj *paging.Edge[*commerce.Return]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ReturnEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Return) graphql.Marshaler {
+			return ec.marshalNReturn2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐReturn(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_ReturnEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ReturnEdge",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Return(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ReturnLine_sku(ctx context.Context, field graphql.CollectedField, obj *commerce.ReturnLine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ReturnLine_sku(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.SKU, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.SKU) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐSKU(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_ReturnLine_sku(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ReturnLine", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _ReturnLine_quantity(ctx context.Context, field graphql.CollectedField, obj *commerce.ReturnLine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ReturnLine_quantity(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Quantity, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_ReturnLine_quantity(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ReturnLine", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _ReturnLine_reason(ctx context.Context, field graphql.CollectedField, obj *commerce.ReturnLine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ReturnLine_reason(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Reason, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_ReturnLine_reason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ReturnLine", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ReturnLine_restocked(ctx context.Context, field graphql.CollectedField, obj *commerce.ReturnLine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ReturnLine_restocked(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Restocked, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int) graphql.Marshaler {
+			return ec.marshalOInt2ᚖint(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_ReturnLine_restocked(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ReturnLine", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
 func (ec *executionContext) _SetAdjustmentsPayload_order(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Order]) (ret graphql.Marshaler) {
@@ -15571,6 +17139,47 @@ func (ec *executionContext) _AlreadyExists(ctx context.Context, sel ast.Selectio
 	return out
 }
 
+func (ec *executionContext) _ApproveReturnPayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.Return]) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, approveReturnPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ApproveReturnPayload")
+		case "return":
+			out.Values[i] = ec._ApproveReturnPayload_return(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._ApproveReturnPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 func (ec *executionContext) _AssignAccountRepPayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.Customer]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, assignAccountRepPayloadImplementors)
 
@@ -17498,6 +19107,34 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
+		case "requestReturn":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_requestReturn(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "approveReturn":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_approveReturn(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "rejectReturn":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_rejectReturn(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "receiveReturn":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_receiveReturn(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		case "createProduct":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_createProduct(ctx, field)
@@ -17870,6 +19507,44 @@ func (ec *executionContext) _Order(ctx context.Context, sel ast.SelectionSet, ob
 					}
 				}()
 				res = ec._Order_payments(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "returns":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Order_returns(ctx, field, obj)
 				if res == graphql.Null {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -18876,6 +20551,44 @@ func (ec *executionContext) _OrderItem(ctx context.Context, sel ast.SelectionSet
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "returned":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._OrderItem_returned(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "order":
 			field := field
 
@@ -19266,6 +20979,82 @@ func (ec *executionContext) _Payment(ctx context.Context, sel ast.SelectionSet, 
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "returnId":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Payment_returnId(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "reason":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Payment_reason(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "at":
 			out.Values[i] = ec._Payment_at(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -20161,6 +21950,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "returns":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_returns(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "product":
 			field := field
 
@@ -20621,6 +22432,47 @@ func (ec *executionContext) _QuotedLine(ctx context.Context, sel ast.SelectionSe
 	return out
 }
 
+func (ec *executionContext) _ReceiveReturnPayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.Return]) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, receiveReturnPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ReceiveReturnPayload")
+		case "return":
+			out.Values[i] = ec._ReceiveReturnPayload_return(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._ReceiveReturnPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 func (ec *executionContext) _RecordPaymentPayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.Payment]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, recordPaymentPayloadImplementors)
 
@@ -20638,6 +22490,47 @@ func (ec *executionContext) _RecordPaymentPayload(ctx context.Context, sel ast.S
 			}
 		case "userErrors":
 			out.Values[i] = ec._RecordPaymentPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+func (ec *executionContext) _RejectReturnPayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.Return]) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, rejectReturnPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("RejectReturnPayload")
+		case "return":
+			out.Values[i] = ec._RejectReturnPayload_return(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._RejectReturnPayload_userErrors(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -20744,6 +22637,47 @@ func (ec *executionContext) _RemoveOrderItemPayload(ctx context.Context, sel ast
 	return out
 }
 
+func (ec *executionContext) _RequestReturnPayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.Return]) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, requestReturnPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("RequestReturnPayload")
+		case "return":
+			out.Values[i] = ec._RequestReturnPayload_return(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._RequestReturnPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 func (ec *executionContext) _ReservationLimit(ctx context.Context, sel ast.SelectionSet, obj *commerce.ReservationLimit) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, reservationLimitImplementors)
 
@@ -20772,6 +22706,334 @@ func (ec *executionContext) _ReservationLimit(ctx context.Context, sel ast.Selec
 		case "limit":
 			out.Values[i] = ec._ReservationLimit_limit(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+func (ec *executionContext) _Return(ctx context.Context, sel ast.SelectionSet, obj *commerce.Return) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, returnImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Return")
+		case "id":
+			out.Values[i] = ec._Return_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "orderId":
+			out.Values[i] = ec._Return_orderId(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "status":
+			out.Values[i] = ec._Return_status(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "lines":
+			out.Values[i] = ec._Return_lines(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "amount":
+			out.Values[i] = ec._Return_amount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "refunded":
+			out.Values[i] = ec._Return_refunded(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "rejectionReason":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Return_rejectionReason(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "warehouseId":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Return_warehouseId(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "createdAt":
+			out.Values[i] = ec._Return_createdAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "updatedAt":
+			out.Values[i] = ec._Return_updatedAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "actor":
+			out.Values[i] = ec._Return_actor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "order":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Return_order(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+func (ec *executionContext) _ReturnConnection(ctx context.Context, sel ast.SelectionSet, obj *paging.Connection[*commerce.Return]) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, returnConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ReturnConnection")
+		case "nodes":
+			out.Values[i] = ec._ReturnConnection_nodes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "edges":
+			out.Values[i] = ec._ReturnConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._ReturnConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+func (ec *executionContext) _ReturnEdge(ctx context.Context, sel ast.SelectionSet, obj *paging.Edge[*commerce.Return]) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, returnEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ReturnEdge")
+		case "cursor":
+			out.Values[i] = ec._ReturnEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "node":
+			out.Values[i] = ec._ReturnEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+func (ec *executionContext) _ReturnLine(ctx context.Context, sel ast.SelectionSet, obj *commerce.ReturnLine) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, returnLineImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ReturnLine")
+		case "sku":
+			out.Values[i] = ec._ReturnLine_sku(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "quantity":
+			out.Values[i] = ec._ReturnLine_quantity(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "reason":
+			out.Values[i] = ec._ReturnLine_reason(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "restocked":
+			out.Values[i] = ec._ReturnLine_restocked(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		default:
@@ -22241,6 +24503,23 @@ func (ec *executionContext) marshalNID2githubᚗcomᚋordergraphᚋordergraphᚋ
 	return res
 }
 
+func (ec *executionContext) unmarshalNID2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐReturnID(ctx context.Context, v any) (commerce.ReturnID, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := commerce.ReturnID(tmp)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNID2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐReturnID(ctx context.Context, sel ast.SelectionSet, v commerce.ReturnID) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(string(v))
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
 func (ec *executionContext) unmarshalNID2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐSKU(ctx context.Context, v any) (commerce.SKU, error) {
 	tmp, err := graphql.UnmarshalString(v)
 	res := commerce.SKU(tmp)
@@ -22583,6 +24862,10 @@ var (
 		"RELEASED":                 commerce.EventReleased,
 		"PAYMENT_RECORDED":         commerce.EventPaymentRecorded,
 		"ERASED":                   commerce.EventErased,
+		"RETURN_REQUESTED":         commerce.EventReturnRequested,
+		"RETURN_APPROVED":          commerce.EventReturnApproved,
+		"RETURN_REJECTED":          commerce.EventReturnRejected,
+		"RETURN_RECEIVED":          commerce.EventReturnReceived,
 		"IMPORTED":                 commerce.EventImported,
 	}
 	marshalNOrderEventType2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐEventType = map[commerce.EventType]string{
@@ -22602,6 +24885,10 @@ var (
 		commerce.EventReleased:               "RELEASED",
 		commerce.EventPaymentRecorded:        "PAYMENT_RECORDED",
 		commerce.EventErased:                 "ERASED",
+		commerce.EventReturnRequested:        "RETURN_REQUESTED",
+		commerce.EventReturnApproved:         "RETURN_APPROVED",
+		commerce.EventReturnRejected:         "RETURN_REJECTED",
+		commerce.EventReturnReceived:         "RETURN_RECEIVED",
 		commerce.EventImported:               "IMPORTED",
 	}
 )
@@ -22894,6 +25181,7 @@ var (
 		"ADJUST_ORDER":      access.PermissionAdjustOrder,
 		"FULFIL_ORDER":      access.PermissionFulfilOrder,
 		"RECORD_PAYMENT":    access.PermissionRecordPayment,
+		"REFUND_FREELY":     access.PermissionRefundFreely,
 		"CREATE_CUSTOMER":   access.PermissionCreateCustomer,
 		"CHANGE_CUSTOMER":   access.PermissionChangeCustomer,
 		"ERASE_CUSTOMER":    access.PermissionEraseCustomer,
@@ -22925,6 +25213,7 @@ var (
 		access.PermissionAdjustOrder:      "ADJUST_ORDER",
 		access.PermissionFulfilOrder:      "FULFIL_ORDER",
 		access.PermissionRecordPayment:    "RECORD_PAYMENT",
+		access.PermissionRefundFreely:     "REFUND_FREELY",
 		access.PermissionCreateCustomer:   "CREATE_CUSTOMER",
 		access.PermissionChangeCustomer:   "CHANGE_CUSTOMER",
 		access.PermissionEraseCustomer:    "ERASE_CUSTOMER",
@@ -23061,6 +25350,99 @@ func (ec *executionContext) marshalNQuotedLine2ᚕgithubᚗcomᚋordergraphᚋor
 	}
 
 	return ret
+}
+
+func (ec *executionContext) marshalNReturn2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐReturnᚄ(ctx context.Context, sel ast.SelectionSet, v []*commerce.Return) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNReturn2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐReturn(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNReturn2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐReturn(ctx context.Context, sel ast.SelectionSet, v *commerce.Return) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._Return(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNReturnConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐConnection(ctx context.Context, sel ast.SelectionSet, v *paging.Connection[*commerce.Return]) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ReturnConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNReturnEdge2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*paging.Edge[*commerce.Return]) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNReturnEdge2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐEdge(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNReturnEdge2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐEdge(ctx context.Context, sel ast.SelectionSet, v *paging.Edge[*commerce.Return]) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._ReturnEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNReturnLine2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐReturnLine(ctx context.Context, sel ast.SelectionSet, v commerce.ReturnLine) graphql.Marshaler {
+	return ec._ReturnLine(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNReturnLine2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐReturnLineᚄ(ctx context.Context, sel ast.SelectionSet, v []commerce.ReturnLine) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNReturnLine2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐReturnLine(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNReturnStatus2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐReturnStatus(ctx context.Context, sel ast.SelectionSet, v commerce.ReturnStatus) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(marshalNReturnStatus2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐReturnStatus[v])
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
 }
 
 func (ec *executionContext) unmarshalNRole2githubᚗcomᚋordergraphᚋordergraphᚋaccessᚐRole(ctx context.Context, v any) (access.Role, error) {
@@ -23341,6 +25723,13 @@ func (ec *executionContext) marshalOAdjustInventoryPayload2ᚖgithubᚗcomᚋord
 	return ec._AdjustInventoryPayload(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalOApproveReturnPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Return]) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ApproveReturnPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalOAssignAccountRepPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Customer]) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -23512,6 +25901,24 @@ func (ec *executionContext) marshalOID2ᚖstring(ctx context.Context, sel ast.Se
 	return res
 }
 
+func (ec *executionContext) unmarshalOInt2ᚖint(ctx context.Context, v any) (*int, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := graphql.UnmarshalInt(v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOInt2ᚖint(ctx context.Context, sel ast.SelectionSet, v *int) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	_ = sel
+	_ = ctx
+	res := graphql.MarshalInt(*v)
+	return res
+}
+
 func (ec *executionContext) marshalOInt2ᚖint32(ctx context.Context, sel ast.SelectionSet, v *int32) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -23657,11 +26064,25 @@ func (ec *executionContext) marshalOQuote2ᚖgithubᚗcomᚋordergraphᚋordergr
 	return ec._Quote(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalOReceiveReturnPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Return]) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ReceiveReturnPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalORecordPaymentPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Payment]) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
 	return ec._RecordPaymentPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalORejectReturnPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Return]) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._RejectReturnPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOReleaseOrderPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {
@@ -23676,6 +26097,20 @@ func (ec *executionContext) marshalORemoveOrderItemPayload2ᚖgithubᚗcomᚋord
 		return graphql.Null
 	}
 	return ec._RemoveOrderItemPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalORequestReturnPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Return]) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._RequestReturnPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOReturn2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐReturn(ctx context.Context, sel ast.SelectionSet, v *commerce.Return) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._Return(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOSetAdjustmentsPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {

@@ -184,8 +184,37 @@ func (p plan) planAfterOrders(ctx context.Context, targets []planTarget[*commerc
 	}
 	p.primeOrders(ctx, targets)
 	planList(ctx, p, &pages, model.OrderItems, plan.lineItems)
-	addOrderItemReferences(itemKeys(loaded), &to)
-	p.planReferences(ctx, &to)
+	p.planAfterItems(ctx, itemKeys(loaded), &to)
+}
+
+// lineItems plans the reads that the selected fields of line items require, after they were read.
+func (p plan) lineItems(ctx context.Context, targets []planTarget[*commerce.LineItem]) {
+	p.planAfterItems(ctx, itemKeys(targets), &pendingRecords{})
+}
+
+// planAfterItems plans the reads of line items, and of the records in to.
+func (p plan) planAfterItems(ctx context.Context, targets []planTarget[model.OrderItemKey], to *pendingRecords) {
+	addOrderItemReferences(targets, to)
+	p.planReferences(ctx, to)
+	p.planReturned(ctx, targets)
+}
+
+// addOrderItemReferences adds the keys of the records to which the selected fields refer.
+func addOrderItemReferences(targets []planTarget[model.OrderItemKey], to *pendingRecords) {
+	for item, f := range selectedFields(targets) {
+		orderItemReference(item, f, to)
+	}
+}
+
+// planReturned schedules reads of the returns of orders, if the numbers of returned pieces are selected.
+func (p plan) planReturned(ctx context.Context, targets []planTarget[model.OrderItemKey]) {
+	var returns pendingKeys[dynamo.ListRequest]
+	for item, f := range selectedFields(targets) {
+		if f.Number == fieldOrderItemReturned {
+			returns.add(loaders.AllRecords(&model.OrderReturns.AccessPattern, string(item.Order)), f.Path, nil)
+		}
+	}
+	planList(ctx, p, &returns, model.OrderReturns, nil)
 }
 
 // planItemCount schedules a read of all line items of an order. The items must be counted, because

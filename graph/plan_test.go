@@ -99,7 +99,7 @@ func arguments(t *rapid.T, f *ast.FieldDefinition) string {
 				values = []string{anyValue(a.Type)}
 			}
 		}
-		if values == nil && a.Type.NonNull {
+		if a.Type.NonNull && (values == nil || a.Type.Name() == "ReturnStatus") {
 			values = []string{anyValue(a.Type)}
 		}
 		if values == nil || !a.Type.NonNull && rapid.IntRange(0, 3).Draw(t, "given") > 0 {
@@ -126,6 +126,8 @@ func anyValue(t *ast.Type) string {
 		return `{from: "2026-01-01", to: "2026-01-31"}`
 	case "PaymentDue":
 		return "AUTHORIZED"
+	case "ReturnStatus":
+		return "REQUESTED"
 	default:
 		return `"x"`
 	}

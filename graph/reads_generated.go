@@ -299,6 +299,22 @@ func (r *mutationResolver) RecordPayment(ctx context.Context, input input.Record
 	return executeMutation(ctx, r.Resolver, r.store.RecordPayment, input.Command, nil)
 }
 
+func (r *mutationResolver) RequestReturn(ctx context.Context, input input.RequestReturnInput) (*Payload[commerce.Return], error) {
+	return executeMutation(ctx, r.Resolver, r.store.RequestReturn, input.Command, input.IdempotencyKey)
+}
+
+func (r *mutationResolver) ApproveReturn(ctx context.Context, input input.ApproveReturnInput) (*Payload[commerce.Return], error) {
+	return executeMutation(ctx, r.Resolver, r.store.DecideReturn, input.Command, input.IdempotencyKey)
+}
+
+func (r *mutationResolver) RejectReturn(ctx context.Context, input input.RejectReturnInput) (*Payload[commerce.Return], error) {
+	return executeMutation(ctx, r.Resolver, r.store.DecideReturn, input.Command, input.IdempotencyKey)
+}
+
+func (r *mutationResolver) ReceiveReturn(ctx context.Context, input input.ReceiveReturnInput) (*Payload[commerce.Return], error) {
+	return executeMutation(ctx, r.Resolver, r.store.ReceiveReturn, input.Command, input.IdempotencyKey)
+}
+
 func (r *mutationResolver) CreateProduct(ctx context.Context, input input.CreateProductInput) (*Payload[commerce.Product], error) {
 	return executeMutation(ctx, r.Resolver, r.store.CreateProduct, input.Command, input.IdempotencyKey)
 }
@@ -366,6 +382,12 @@ func (a *orderPaymentsArguments) list(q *paging.Request, beyond operation.PageIn
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
+// list adds the arguments to a request. Cursors are valid only for the same arguments,
+// except the arguments that choose the page.
+func (a *orderReturnsArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
+	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
+}
+
 const fieldOrderCustomer = 3
 
 func (r *orderResolver) Customer(ctx context.Context, obj *commerce.Order) (*commerce.Customer, error) {
@@ -394,7 +416,15 @@ func (r *orderResolver) Payments(ctx context.Context, obj *commerce.Order, first
 	return connection(ctx, model.OrderPayments, &q)
 }
 
-const fieldOrderAccountRep = 27
+const fieldOrderReturns = 12
+
+func (r *orderResolver) Returns(ctx context.Context, obj *commerce.Order, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Return], error) {
+	q := r.pageRequest("Order.returns", string(obj.ID))
+	(&orderReturnsArguments{first, after, last, before}).list(&q, currentField(ctx).PageInfo)
+	return connection(ctx, model.OrderReturns, &q)
+}
+
+const fieldOrderAccountRep = 28
 
 func (r *orderResolver) AccountRep(ctx context.Context, obj *commerce.Order) (*commerce.Employee, error) {
 	return reference(ctx, model.EmployeeByID, obj.AccountRepID)
@@ -404,6 +434,7 @@ func (r *orderResolver) AccountRep(ctx context.Context, obj *commerce.Order) (*c
 func (p plan) orderLists(ctx context.Context, targets []planTarget[commerce.OrderID]) {
 	var timeline pendingKeys[dynamo.ListRequest]
 	var payments pendingKeys[dynamo.ListRequest]
+	var returns pendingKeys[dynamo.ListRequest]
 	for key, f := range selectedFields(targets) {
 		switch f.Number {
 		case fieldOrderTimeline:
@@ -414,10 +445,15 @@ func (p plan) orderLists(ctx context.Context, targets []planTarget[commerce.Orde
 			q := p.resolver.pageRequest("Order.payments", string(key))
 			argumentsOf[orderPaymentsArguments](p, f).list(&q, f.PageInfo)
 			addList(&payments, f, &q)
+		case fieldOrderReturns:
+			q := p.resolver.pageRequest("Order.returns", string(key))
+			argumentsOf[orderReturnsArguments](p, f).list(&q, f.PageInfo)
+			addList(&returns, f, &q)
 		}
 	}
 	planList(ctx, p, &timeline, model.Timeline, plan.events)
 	planList(ctx, p, &payments, model.OrderPayments, plan.payments)
+	planList(ctx, p, &returns, model.OrderReturns, plan.returns)
 }
 
 // orderReference adds the key of the record that a field refers to.
@@ -469,29 +505,12 @@ func (r *orderItemResolver) Product(ctx context.Context, obj *commerce.LineItem)
 	return reference(ctx, model.ProductBySKU, obj.SKU)
 }
 
-const fieldOrderItemOrder = 9
+const fieldOrderItemReturned = 9
+
+const fieldOrderItemOrder = 10
 
 func (r *orderItemResolver) Order(ctx context.Context, obj *commerce.LineItem) (*commerce.Order, error) {
 	return reference(ctx, model.OrderByID, obj.OrderID)
-}
-
-// addOrderItemReferences adds the keys of the records to which the selected fields refer.
-func addOrderItemReferences(targets []planTarget[model.OrderItemKey], to *pendingRecords) {
-	for parent, f := range selectedFields(targets) {
-		orderItemReference(parent, f, to)
-	}
-}
-
-// orderItemReferences plans the reads of the records to which the selected fields refer.
-func (p plan) orderItemReferences(ctx context.Context, targets []planTarget[model.OrderItemKey]) {
-	var to pendingRecords
-	addOrderItemReferences(targets, &to)
-	p.planReferences(ctx, &to)
-}
-
-// lineItems plans the reads that the selected fields of records require, after the records were read.
-func (p plan) lineItems(ctx context.Context, targets []planTarget[*commerce.LineItem]) {
-	p.orderItemReferences(ctx, targetIDs(targets, func(r *commerce.LineItem) model.OrderItemKey { return model.OrderItemKey{Order: r.OrderID, SKU: r.SKU} }))
 }
 
 // orderItemReference adds the key of the record that a field refers to.
@@ -521,7 +540,7 @@ func orderUpdateReference(record *feed.OrderChange, f *operation.Field, to *pend
 	}
 }
 
-const fieldPaymentOrder = 8
+const fieldPaymentOrder = 10
 
 func (r *paymentResolver) Order(ctx context.Context, obj *commerce.Payment) (*commerce.Order, error) {
 	return reference(ctx, model.OrderByID, obj.OrderID)
@@ -708,6 +727,13 @@ func (a *queryExpiringOrdersArguments) list(q *paging.Request, beyond operation.
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
+// list adds the arguments to a request. Cursors are valid only for the same arguments,
+// except the arguments that choose the page.
+func (a *queryReturnsArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
+	q.FilterReturnStatus("status", a.status)
+	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
+}
+
 // key converts the arguments to the key of a record. It returns false if an ID is malformed.
 func (a *queryProductArguments) key() (key commerce.SKU, ok bool) {
 	return lookupID[commerce.SKU](a.sku)
@@ -886,7 +912,15 @@ func (r *queryResolver) ExpiringOrders(ctx context.Context, first *int32, after 
 	return connection(ctx, model.OrdersByExpiry, &q)
 }
 
-const fieldQueryProduct = 14
+const fieldQueryReturns = 14
+
+func (r *queryResolver) Returns(ctx context.Context, status commerce.ReturnStatus, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Return], error) {
+	q := r.pageRequest("Query.returns")
+	(&queryReturnsArguments{status, first, after, last, before}).list(&q, currentField(ctx).PageInfo)
+	return connection(ctx, model.ReturnsByStatus, &q)
+}
+
+const fieldQueryProduct = 15
 
 func (r *queryResolver) Product(ctx context.Context, sku string) (*commerce.Product, error) {
 	key, ok := (&queryProductArguments{sku}).key()
@@ -896,7 +930,7 @@ func (r *queryResolver) Product(ctx context.Context, sku string) (*commerce.Prod
 	return record(ctx, model.ProductBySKU, key)
 }
 
-const fieldQueryProductsBySku = 15
+const fieldQueryProductsBySku = 16
 
 func (r *queryResolver) ProductsBySku(ctx context.Context, skus []string) ([]*commerce.Product, error) {
 	keys, err := (&queryProductsBySkuArguments{skus}).keys()
@@ -906,9 +940,9 @@ func (r *queryResolver) ProductsBySku(ctx context.Context, skus []string) ([]*co
 	return batch(ctx, model.ProductBySKU, keys)
 }
 
-const fieldQueryQuote = 16
+const fieldQueryQuote = 17
 
-const fieldQueryProducts = 17
+const fieldQueryProducts = 18
 
 func (r *queryResolver) Products(ctx context.Context, category *string, namePrefix *string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Product], error) {
 	q := r.pageRequest("Query.products")
@@ -916,7 +950,7 @@ func (r *queryResolver) Products(ctx context.Context, category *string, namePref
 	return connection(ctx, model.ProductsByName, &q)
 }
 
-const fieldQueryCategories = 18
+const fieldQueryCategories = 19
 
 func (r *queryResolver) Categories(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Category], error) {
 	q := r.pageRequest("Query.categories")
@@ -924,7 +958,7 @@ func (r *queryResolver) Categories(ctx context.Context, first *int32, after *str
 	return connection(ctx, model.Categories, &q)
 }
 
-const fieldQueryInventoryLevel = 19
+const fieldQueryInventoryLevel = 20
 
 func (r *queryResolver) InventoryLevel(ctx context.Context, sku string, warehouseID string) (*commerce.InventoryLevel, error) {
 	key, ok := (&queryInventoryLevelArguments{sku, warehouseID}).key()
@@ -934,7 +968,7 @@ func (r *queryResolver) InventoryLevel(ctx context.Context, sku string, warehous
 	return record(ctx, model.InventoryLevel, key)
 }
 
-const fieldQueryEmployee = 20
+const fieldQueryEmployee = 21
 
 func (r *queryResolver) Employee(ctx context.Context, id string) (*commerce.Employee, error) {
 	key, ok := (&queryEmployeeArguments{id}).key()
@@ -944,7 +978,7 @@ func (r *queryResolver) Employee(ctx context.Context, id string) (*commerce.Empl
 	return record(ctx, model.EmployeeByID, key)
 }
 
-const fieldQueryEmployees = 21
+const fieldQueryEmployees = 22
 
 func (r *queryResolver) Employees(ctx context.Context, hired *commerce.DateRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error) {
 	q := r.pageRequest("Query.employees")
@@ -952,7 +986,7 @@ func (r *queryResolver) Employees(ctx context.Context, hired *commerce.DateRange
 	return connection(ctx, model.Employees, &q)
 }
 
-const fieldQueryEmployeesByName = 22
+const fieldQueryEmployeesByName = 23
 
 func (r *queryResolver) EmployeesByName(ctx context.Context, name string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error) {
 	q := r.pageRequest("Query.employeesByName")
@@ -960,7 +994,7 @@ func (r *queryResolver) EmployeesByName(ctx context.Context, name string, first 
 	return connection(ctx, model.EmployeesByName, &q)
 }
 
-const fieldQueryEmployeesByJobTitle = 23
+const fieldQueryEmployeesByJobTitle = 24
 
 func (r *queryResolver) EmployeesByJobTitle(ctx context.Context, jobTitle string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error) {
 	q := r.pageRequest("Query.employeesByJobTitle")
@@ -968,7 +1002,7 @@ func (r *queryResolver) EmployeesByJobTitle(ctx context.Context, jobTitle string
 	return connection(ctx, model.EmployeesByJobTitle, &q)
 }
 
-const fieldQueryWarehouse = 24
+const fieldQueryWarehouse = 25
 
 func (r *queryResolver) Warehouse(ctx context.Context, id string) (*commerce.Warehouse, error) {
 	key, ok := (&queryWarehouseArguments{id}).key()
@@ -978,7 +1012,7 @@ func (r *queryResolver) Warehouse(ctx context.Context, id string) (*commerce.War
 	return record(ctx, model.WarehouseByID, key)
 }
 
-const fieldQueryWarehouses = 25
+const fieldQueryWarehouses = 26
 
 func (r *queryResolver) Warehouses(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Warehouse], error) {
 	q := r.pageRequest("Query.warehouses")
@@ -994,6 +1028,7 @@ func (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {
 	var ordersByStatus pendingKeys[dynamo.ListRequest]
 	var ordersByPaymentState pendingKeys[dynamo.ListRequest]
 	var expiringOrders pendingKeys[dynamo.ListRequest]
+	var returns pendingKeys[dynamo.ListRequest]
 	var products pendingKeys[dynamo.ListRequest]
 	var categories pendingKeys[dynamo.ListRequest]
 	var employees pendingKeys[dynamo.ListRequest]
@@ -1024,6 +1059,10 @@ func (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {
 			q := p.resolver.pageRequest("Query.expiringOrders")
 			argumentsOf[queryExpiringOrdersArguments](p, f).list(&q, f.PageInfo)
 			addList(&expiringOrders, f, &q)
+		case fieldQueryReturns:
+			q := p.resolver.pageRequest("Query.returns")
+			argumentsOf[queryReturnsArguments](p, f).list(&q, f.PageInfo)
+			addList(&returns, f, &q)
 		case fieldQueryProducts:
 			q := p.resolver.pageRequest("Query.products")
 			argumentsOf[queryProductsArguments](p, f).list(&q, f.PageInfo)
@@ -1056,6 +1095,7 @@ func (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {
 	planList(ctx, p, &ordersByStatus, model.OrdersByStatus, plan.orders)
 	planList(ctx, p, &ordersByPaymentState, model.OrdersByPaymentDue, plan.orders)
 	planList(ctx, p, &expiringOrders, model.OrdersByExpiry, plan.orders)
+	planList(ctx, p, &returns, model.ReturnsByStatus, plan.returns)
 	planList(ctx, p, &products, model.ProductsByName, plan.products)
 	planList(ctx, p, &categories, model.Categories, nil)
 	planList(ctx, p, &employees, model.Employees, plan.employees)
@@ -1170,6 +1210,39 @@ func (r *pendingRecords) employee(selections []*operation.SelectionSet) *pending
 // warehouse returns the list to which the key of a record with these selections must be added.
 func (r *pendingRecords) warehouse(selections []*operation.SelectionSet) *pendingKeys[commerce.WarehouseID] {
 	return &r.warehouses
+}
+
+const fieldReturnOrder = 12
+
+func (r *returnResolver) Order(ctx context.Context, obj *commerce.Return) (*commerce.Order, error) {
+	return reference(ctx, model.OrderByID, obj.OrderID)
+}
+
+// addReturnReferences adds the keys of the records to which the selected fields refer.
+func addReturnReferences(targets []planTarget[*commerce.Return], to *pendingRecords) {
+	for parent, f := range selectedFields(targets) {
+		returnReference(parent, f, to)
+	}
+}
+
+// returnReferences plans the reads of the records to which the selected fields refer.
+func (p plan) returnReferences(ctx context.Context, targets []planTarget[*commerce.Return]) {
+	var to pendingRecords
+	addReturnReferences(targets, &to)
+	p.planReferences(ctx, &to)
+}
+
+// returns plans the reads that the selected fields of records require, after the records were read.
+func (p plan) returns(ctx context.Context, targets []planTarget[*commerce.Return]) {
+	p.returnReferences(ctx, targets)
+}
+
+// returnReference adds the key of the record that a field refers to.
+func returnReference(record *commerce.Return, f *operation.Field, to *pendingRecords) {
+	switch f.Number {
+	case fieldReturnOrder:
+		addReference(&to.orders, f, record.OrderID)
+	}
 }
 
 const fieldSubscriptionOrderUpdated = 1
@@ -1295,6 +1368,8 @@ func (p plan) planAfterRecord(ctx context.Context, record any, selections []*ope
 		p.payments(ctx, []planTarget[*commerce.Payment]{{record, selections}})
 	case *commerce.Product:
 		p.products(ctx, []planTarget[*commerce.Product]{{record, selections}})
+	case *commerce.Return:
+		p.returns(ctx, []planTarget[*commerce.Return]{{record, selections}})
 	case *commerce.Warehouse:
 		p.warehouses(ctx, []planTarget[*commerce.Warehouse]{{record, selections}})
 	}
@@ -1342,6 +1417,9 @@ func (r *Resolver) Product() ProductResolver { return &productResolver{r} }
 // Query returns the resolvers of Query.
 func (r *Resolver) Query() QueryResolver { return &queryResolver{r} }
 
+// Return returns the resolvers of Return.
+func (r *Resolver) Return() ReturnResolver { return &returnResolver{r} }
+
 // Subscription returns the resolvers of Subscription.
 func (r *Resolver) Subscription() SubscriptionResolver { return &subscriptionResolver{r} }
 
@@ -1366,6 +1444,7 @@ type (
 	paymentResolver         struct{ *Resolver }
 	productResolver         struct{ *Resolver }
 	queryResolver           struct{ *Resolver }
+	returnResolver          struct{ *Resolver }
 	subscriptionResolver    struct{ *Resolver }
 	viewerResolver          struct{ *Resolver }
 	warehouseResolver       struct{ *Resolver }

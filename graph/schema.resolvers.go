@@ -53,6 +53,26 @@ func (r *orderResolver) Carrier(ctx context.Context, obj *commerce.Order) (*stri
 	return scalar.OrNull(obj.Carrier), nil
 }
 
+func (r *orderItemResolver) Returned(ctx context.Context, obj *commerce.LineItem) (int32, error) {
+	return scalar.ToInt(loadersOf(ctx).Returned(ctx, obj))
+}
+
+func (r *paymentResolver) ReturnID(ctx context.Context, obj *commerce.Payment) (*string, error) {
+	return scalar.OrNull(string(obj.ReturnID)), nil
+}
+
+func (r *paymentResolver) Reason(ctx context.Context, obj *commerce.Payment) (*string, error) {
+	return scalar.OrNull(obj.Reason), nil
+}
+
+func (r *returnResolver) RejectionReason(ctx context.Context, obj *commerce.Return) (*string, error) {
+	return scalar.OrNull(obj.RejectionReason), nil
+}
+
+func (r *returnResolver) WarehouseID(ctx context.Context, obj *commerce.Return) (*string, error) {
+	return scalar.OrNull(string(obj.WarehouseID)), nil
+}
+
 func (r *orderAdjustmentResolver) Line(ctx context.Context, obj *commerce.OrderAdjustment) (*string, error) {
 	return scalar.OrNull(string(obj.Line)), nil
 }

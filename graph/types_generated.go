@@ -17,6 +17,8 @@ type (
 	OrderItemEdge            = paging.Edge[*commerce.LineItem]
 	PaymentConnection        = paging.Connection[*commerce.Payment]
 	PaymentEdge              = paging.Edge[*commerce.Payment]
+	ReturnConnection         = paging.Connection[*commerce.Return]
+	ReturnEdge               = paging.Edge[*commerce.Return]
 	OrderEventConnection     = paging.Connection[*commerce.Event]
 	OrderEventEdge           = paging.Edge[*commerce.Event]
 	CategoryConnection       = paging.Connection[*commerce.Category]
@@ -36,5 +38,6 @@ type (
 	OrderPayload             = Payload[commerce.Order]
 	PaymentPayload           = Payload[commerce.Payment]
 	ProductPayload           = Payload[commerce.Product]
+	ReturnPayload            = Payload[commerce.Return]
 	WarehousePayload         = Payload[commerce.Warehouse]
 )

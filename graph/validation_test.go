@@ -87,7 +87,7 @@ func checkSchemaHidden(t *testing.T, sent string, errs gqlerror.List) {
 			secret[v.Name] = true
 		}
 	}
-	for _, word := range append(words(sent), "field", "fields", "type", "name", "of", "from", "to", "id", "on", "at", "order", "args", "item", "code", "note", "Query", "operation", "FIELD", "message", "types", "limit", "cursor",
+	for _, word := range append(words(sent), "field", "fields", "type", "name", "of", "from", "to", "id", "on", "at", "order", "args", "item", "code", "note", "Query", "operation", "FIELD", "message", "types", "limit", "cursor", "return", "returned",
 		"Boolean", "String", "Int", "ID") {
 		delete(secret, word)
 	}

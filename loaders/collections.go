@@ -1,6 +1,7 @@
 package loaders
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -265,6 +266,14 @@ func Sum[V, R any](ctx context.Context, l *Loaders, p *model.ListPattern[V], par
 		return none, err
 	}
 	return sum(l, parts)
+}
+
+// Returned returns how many pieces of a line item were received in returns.
+//
+// It returns the errors of dynamo.ReadPage and of malformed returns.
+func (l *Loaders) Returned(ctx context.Context, item *commerce.LineItem) (int, error) {
+	page, err := PageLoader(l, model.OrderReturns).Load(ctx, AllRecords(&model.OrderReturns.AccessPattern, string(item.OrderID)))
+	return commerce.ReturnedPieces(page.Items, item.SKU), cmp.Or(err, errors.Join(page.Malformed...))
 }
 
 // StatusCounts returns the number of orders in each status, from the page with all counter records.

@@ -104,6 +104,9 @@ func (t Transfers) datasetRecords(dataset commerce.Dataset) ([]model.Record, err
 				for i := range v.Payments {
 					records = append(records, model.EncodeWithEdges(b, &v.Payments[i])...)
 				}
+				for i := range v.Returns {
+					records = append(records, model.EncodeWithEdges(b, &v.Returns[i])...)
+				}
 			default:
 				records = append(records, model.EncodeWithEdges(b, v)...)
 			}

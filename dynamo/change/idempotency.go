@@ -102,8 +102,15 @@ func replay[V any](ctx context.Context, c *change, i *idempotency, decode result
 	if first, err = decode(model.Reader{Record: result.Value}); err != nil {
 		return first, true, err
 	}
-	if order, ok := any(first).(*commerce.Order); ok {
-		if err := c.checkStillOwned(ctx, order.ID); err != nil {
+	var order commerce.OrderID
+	switch v := any(first).(type) {
+	case *commerce.Order:
+		order = v.ID
+	case *commerce.Return:
+		order = v.OrderID
+	}
+	if order != "" {
+		if err := c.checkStillOwned(ctx, order); err != nil {
 			var none V
 			return none, true, err
 		}

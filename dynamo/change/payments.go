@@ -16,15 +16,25 @@ import (
 // Errors: commerce.NotFound, commerce.InvalidInput, commerce.AlreadyExists if the provider's ID was recorded
 // with other values, model.DerivationUnavailable, and errors from mutate.
 func (m Mutations) RecordPayment(ctx context.Context, caller Caller, cmd commerce.PaymentRecord) (*commerce.Payment, error) {
+	if err := cmd.CheckReturn(); err != nil {
+		return nil, err
+	}
 	return mutate(ctx, m.table, &model.WriteRecordPayment, caller, cmd, m.table.DecodePayment, func(ctx context.Context, c *change) (*commerce.Payment, error) {
 		for _, name := range []string{model.EntityPaymentDue.Name, model.OrderAdjustments} {
 			if err := c.Derivations.CheckReadable(name); err != nil {
 				return nil, err
 			}
 		}
-		p := &commerce.Payment{OrderID: cmd.OrderID, Kind: cmd.Kind, Amount: cmd.Amount, ProviderReference: cmd.Provider + ":" + cmd.Reference, Actor: caller.Name}
+		p := &commerce.Payment{OrderID: cmd.OrderID, Kind: cmd.Kind, Amount: cmd.Amount, ProviderReference: cmd.Provider + ":" + cmd.Reference, ReturnID: cmd.ReturnID, Reason: cmd.Reason, Actor: caller.Name}
 		claim := model.EntityPaymentClaim.ClaimedKey(model.EncodeAttributes(p))
-		before, current, err := c.readOrder(ctx, cmd.OrderID, nil, claim)
+		ks := []model.Keys{claim}
+		if cmd.ReturnID != "" {
+			if err := c.Derivations.CheckReadable(model.OrderReturnsFeature); err != nil {
+				return nil, err
+			}
+			ks = append(ks, model.KeysOfReturn(&c.KeyBuilder, model.ReturnKey{Order: cmd.OrderID, ID: cmd.ReturnID}))
+		}
+		before, current, err := c.readOrder(ctx, cmd.OrderID, nil, ks...)
 		if err != nil {
 			return nil, err
 		}
@@ -47,6 +57,11 @@ func (m Mutations) RecordPayment(ctx context.Context, caller Caller, cmd commerc
 			return nil, err
 		}
 		p.At = after.UpdatedAt
+		if cmd.ReturnID != "" {
+			if err := c.refundReturn(ctx, ks[1], *p); err != nil {
+				return nil, err
+			}
+		}
 		id, err := c.table.NewULID(p.At)
 		if err != nil {
 			return nil, err
@@ -55,6 +70,23 @@ func (m Mutations) RecordPayment(ctx context.Context, caller Caller, cmd commerc
 		c.createWithCopies(p)
 		return p, nil
 	})
+}
+
+// refundReturn adds the refund p to the return with the key k.
+//
+// Errors: commerce.NotFound, commerce.InvalidInput, model.ErrCorrupt, errors from table.WrapError.
+func (c *change) refundReturn(ctx context.Context, k model.Keys, p commerce.Payment) error {
+	r, record, err := readRecordToChange(ctx, c, c.table.DecodeReturn, "return", p.ReturnID, "returnId", nil, k)
+	if err != nil {
+		return err
+	}
+	refunded, err := r.WithRefund(p.Amount, p.Reason != "")
+	if err != nil {
+		return err
+	}
+	refunded.UpdatedAt = p.At
+	c.updateWithEdges(&c.KeyBuilder, record, r, &refunded, "updatedAt")
+	return nil
 }
 
 // recordedPayment returns the payment that a claim names. If it differs from p, recordedPayment returns
@@ -73,7 +105,7 @@ func (c *change) recordedPayment(ctx context.Context, p *commerce.Payment, claim
 		return nil, fmt.Errorf("%w: payment %s does not exist, but its ID at the provider is claimed", model.ErrCorrupt, k.Text())
 	}
 	recorded, err := c.table.DecodePayment(model.Reader{Record: records[0]})
-	if err == nil && (recorded.Kind != p.Kind || !recorded.Amount.Equal(p.Amount)) {
+	if err == nil && (recorded.Kind != p.Kind || !recorded.Amount.Equal(p.Amount) || recorded.ReturnID != p.ReturnID) {
 		return nil, refused
 	}
 	return recorded, err

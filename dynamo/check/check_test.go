@@ -70,6 +70,12 @@ type damage struct {
 }
 
 func damages() []damage {
+	returnRecord := func(order, amount string) storetest.Item {
+		id := storetest.ULIDAt(storetest.FirstOrderTime(), 79)
+		return storetest.Item{"pk": storetest.Str("ORDER#" + order), "sk": storetest.Str("RETURN#" + id), "gsi1pk": storetest.Str("RETURNS#requested"), "gsi1sk": storetest.Str("RETURN#" + id), "entity": storetest.Str("return"),
+			"orderId": storetest.Str(order), "returnId": storetest.Str(id), "status": storetest.Str("requested"), "lines": &types.AttributeValueMemberL{}, "amount": storetest.Num(amount), "currency": storetest.Str("USD"),
+			"createdAt": storetest.Str("2026-01-01T00:00:00.000Z"), "actor": storetest.Str("me")}
+	}
 	const own = "#METADATA"
 	order := func(n int) string { return "ORDER#" + storetest.SmallOrderID(n) }
 	adjustment := func(kind, amount string, included bool) types.AttributeValue {
@@ -196,6 +202,18 @@ func damages() []damage {
 			r.Put(storetest.Item{"pk": storetest.Str("ORDER#" + lost), "sk": storetest.Str("PAYMENT#" + id), "entity": storetest.Str("payment"), "orderId": storetest.Str(lost), "paymentId": storetest.Str(id),
 				"kind": storetest.Str("capture"), "amount": storetest.Num("1"), "currency": storetest.Str("USD"), "providerReference": storetest.Str("stripe:1"), "createdAt": storetest.Str("2026-01-01T00:00:00.000Z"), "actor": storetest.Str("me")})
 			r.Put(storetest.Item{"pk": storetest.Str("PAYMENT#stripe:1"), "sk": storetest.Str(own), "entity": storetest.Str("paymentClaim"), "orderId": storetest.Str(lost), "paymentId": storetest.Str(id)})
+		}},
+		{name: "return of no order", found: "orphan-return 1", byHand: 1, changes: true, do: func(r storetest.RawTable) {
+			r.Put(returnRecord(storetest.ULIDAt(storetest.FirstOrderTime(), 77), "9"))
+		}},
+		{name: "amount of a return", found: "return-amount 1", changes: true, do: func(r storetest.RawTable) {
+			r.Put(returnRecord(storetest.SmallOrderID(0), "9"))
+		}},
+		{name: "refund for a lost return", found: "edge-missing 1, payments 2, return-missing 1", byHand: 1, changes: true, do: func(r storetest.RawTable) {
+			id := storetest.ULIDAt(storetest.FirstOrderTime(), 78)
+			r.Put(storetest.Item{"pk": storetest.Str(order(0)), "sk": storetest.Str("PAYMENT#" + id), "entity": storetest.Str("payment"), "orderId": storetest.Str(storetest.SmallOrderID(0)), "paymentId": storetest.Str(id), "returnId": storetest.Str(id),
+				"kind": storetest.Str("refund"), "amount": storetest.Num("1"), "currency": storetest.Str("USD"), "providerReference": storetest.Str("stripe:1"), "createdAt": storetest.Str("2026-01-01T00:00:00.000Z"), "actor": storetest.Str("me")})
+			r.Put(storetest.Item{"pk": storetest.Str("PAYMENT#stripe:1"), "sk": storetest.Str(own), "entity": storetest.Str("paymentClaim"), "orderId": storetest.Str(storetest.SmallOrderID(0)), "paymentId": storetest.Str(id)})
 		}},
 		{name: "last event lost", found: "timeline 1", changes: true, do: func(r storetest.RawTable) {
 			at, _ := commerce.OrderID(storetest.SmallOrderID(2)).Time()

@@ -370,6 +370,8 @@ func kindOf(e *model.Entity, name, otherwise string) string {
 		return kindSpending
 	case model.AttrAuthorized, model.AttrCaptured, model.AttrRefunded, model.AttrPaymentDue:
 		return kindPayments
+	case "amount":
+		return kindReturnAmount
 	case "totalInventory":
 		return kindStockTotal
 	case "available":

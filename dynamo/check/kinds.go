@@ -16,7 +16,10 @@ const (
 	kindOrphanItem           = "orphan-item"
 	kindOrphanEvent          = "orphan-event"
 	kindOrphanPayment        = "orphan-payment"
+	kindOrphanReturn         = "orphan-return"
+	kindReturnMissing        = "return-missing"
 	kindPayments             = "payments"
+	kindReturnAmount         = "return-amount"
 	kindTimeline             = "timeline"
 	kindUpdatedAt            = "updated-at"
 	kindLastEvent            = "last-event"
@@ -89,7 +92,10 @@ func Kinds() []Kind {
 		{Name: kindOrphanItem, Problem: "an item's order is missing or does not include the item", Repair: "deletes the item"},
 		{Name: kindOrphanEvent, Problem: "an event has no order", Repair: "deletes the event"},
 		{Name: kindOrphanPayment, Problem: "a payment has no order", Repair: "write the order again, or move the payment to another table", ByHand: true},
-		{Name: kindPayments, Problem: "an order's sums of payments, or its state of an outstanding payment, do not follow from its payments", Repair: "sets the sums and the state"},
+		{Name: kindOrphanReturn, Problem: "a return has no order", Repair: "write the order again, or move the return to another table", ByHand: true},
+		{Name: kindReturnMissing, Problem: "a refund names a return that does not exist", Repair: "write the return again", ByHand: true},
+		{Name: kindPayments, Problem: "the sums of payments in an order or return, or an order's state of an outstanding payment, do not follow from its payments", Repair: "sets the sums and the state"},
+		{Name: kindReturnAmount, Problem: "the amount of a return does not follow from its lines and its order", Repair: "sets the amount"},
 		{Name: kindTimeline, Problem: "an order's last event does not match its status", Repair: "appends an `imported` event"},
 		{Name: kindUpdatedAt, Problem: "an order's update time is earlier than its last event", Repair: "sets the update time"},
 		{Name: kindLastEvent, Problem: "the record of a customer's last event or its count of open orders or reserved units is wrong, or the customer is missing", Repair: "updates or deletes the record"},

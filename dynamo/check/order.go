@@ -22,7 +22,7 @@ type orderVerifier struct {
 	id            commerce.OrderID
 	orderRecord   model.Record
 	items, events []model.Record
-	// others contains the order's payments.
+	// others contains the order's payments and returns.
 	others recordsWithEdges
 	// edges contains the edges of the order itself.
 	edges recordWithEdges
@@ -221,7 +221,11 @@ func (v *orderVerifier) verify(c *check) *diagnosis {
 			diag.addOrphan(kindOrphanEvent, event, "the order does not exist")
 		}
 		for k := range v.others {
-			diag.addFinding(kindOrphanPayment, k, "the order does not exist", remedyManual)
+			kind := kindOrphanPayment
+			if model.EntityOf(k) == &model.EntityReturn {
+				kind = kindOrphanReturn
+			}
+			diag.addFinding(kind, k, "the order does not exist", remedyManual)
 		}
 		v.edges.verifyEdges(diag, nil)
 		return diag
@@ -240,7 +244,7 @@ func (v *orderVerifier) verify(c *check) *diagnosis {
 		o.AccountRepID = commerce.EmployeeID(model.IndexValueOf(&model.EntityCustomerOrder, copied))
 	}
 	diag.erased = o.Erased
-	v.verifyPayments(diag, &o)
+	payments, paymentsKnown := v.verifyPayments(diag, &o)
 	v.decoded = &o
 	v.verifyItems(diag, b, o, trusted, other)
 	for _, id := range slices.Sorted(maps.Keys(v.copies)) {
@@ -249,22 +253,54 @@ func (v *orderVerifier) verify(c *check) *diagnosis {
 		}
 	}
 	v.verifyTimeline(diag, o)
-	v.others.verify(diag)
+	v.verifyOthers(diag, o, payments, paymentsKnown)
 	return diag
 }
 
-// verifyPayments verifies the order's payments, and sets the sums of the order to what they contribute. If a
-// payment cannot be read, the stored sums stay.
-func (v *orderVerifier) verifyPayments(diag *diagnosis, o *commerce.Order) {
-	var payments []commerce.Payment
+// verifyOthers verifies the order's payments and returns. If known is true, payments are all payments.
+func (v *orderVerifier) verifyOthers(diag *diagnosis, o commerce.Order, payments []commerce.Payment, known bool) {
+	refunds := derive.Totals{Only: []*model.Entity{&model.EntityReturn}}
+	for _, p := range payments {
+		refunds.Add(&p)
+	}
+	refunded := map[model.Keys]model.Record{}
+	for _, d := range refunds.Deltas {
+		k := d.Key(diag.table.KeyBuilder())
+		if refunded[k] = d.Numbers(); v.others[k] == nil {
+			diag.addFinding(kindReturnMissing, k, "a refund names the return, but it does not exist", remedyManual)
+		}
+	}
 	for _, r := range v.others.sorted() {
+		want := model.Record{}
+		if stored := r.record(); r.entity == &model.EntityReturn && known {
+			if want.Merge(refunded[r.primaryKey]); stored[model.AttrRefunded] != nil && want[model.AttrRefunded] == nil {
+				want[model.AttrRefunded] = model.Num(0)
+			}
+		}
+		if decoded, err := decode(diag, r, r.primaryKey, diag.table.DecodeReturn); r.entity == &model.EntityReturn && err == nil && v.linesKnown {
+			o.Items = v.lines
+			if paid, err := o.PaidFor(*decoded); err == nil {
+				want["amount"] = model.AmountValue(paid)
+			}
+		}
+		r.verify(diag, want)
+	}
+}
+
+// verifyPayments verifies the order's payments, and sets the sums of the order to what they contribute. It
+// returns the payments. If one of them cannot be read, it returns false, and the stored sums stay.
+func (v *orderVerifier) verifyPayments(diag *diagnosis, o *commerce.Order) (payments []commerce.Payment, known bool) {
+	for _, r := range v.others.sorted() {
+		if r.entity != &model.EntityPayment {
+			continue
+		}
 		p, err := decode(diag, r, r.primaryKey, diag.table.DecodePayment)
 		if err != nil {
-			return // verify reports the payment
+			return nil, false // verify reports the payment
 		}
 		if p.Amount.Currency != o.Total.Currency {
 			diag.addFinding(kindInvalidValue, r.primaryKey, fmt.Sprintf("the currency is %s, but the currency of the order is %s", p.Amount.Currency, o.Total.Currency), remedyManual)
-			return
+			return nil, false
 		}
 		payments = append(payments, *p)
 	}
@@ -275,6 +311,7 @@ func (v *orderVerifier) verifyPayments(diag *diagnosis, o *commerce.Order) {
 	case err == nil:
 		o.PaymentTotals = totals
 	}
+	return payments, true
 }
 
 // verifyItems verifies the order's own record, the customer's copy and the item records.

@@ -29,6 +29,11 @@ func Complete(b *commerce.Dataset) error {
 		if err == nil && len(o.Payments) > 0 {
 			b.Orders[i].PaymentTotals, err = PaymentTotals(nil, o.Total.Currency, o.Payments...)
 		}
+		for j := range o.Returns {
+			if err == nil {
+				err = completeReturn(o, &o.Returns[j])
+			}
+		}
 		if err != nil {
 			return fmt.Errorf("order %s: %w", o.ID, err)
 		}
@@ -59,4 +64,19 @@ func Complete(b *commerce.Dataset) error {
 		})...)
 	}
 	return nil
+}
+
+// completeReturn computes the amounts of a return from the line items and the payments of its order o.
+//
+// It returns an error if an amount has too many digits.
+func completeReturn(o commerce.OrderWithItems, r *commerce.Return) (err error) {
+	if r.Amount, err = o.PaidFor(*r); err != nil {
+		return err
+	}
+	refunded := Totals{Only: []*model.Entity{&model.EntityReturn}}
+	for _, p := range o.Payments {
+		refunded.Add(&p)
+	}
+	r.Refunded = commerce.Money{Currency: o.Total.Currency, Amount: refunded.in(&model.EntityReturn, string(o.ID), string(r.ID)).value(model.AttrRefunded)}
+	return refunded.Err()
 }

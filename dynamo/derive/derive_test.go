@@ -158,8 +158,23 @@ func (s *shop) mutation() func(context.Context, *dynamo.Store) error {
 		_, err := store.RecordPayment(ctx, staff, paid)
 		return err
 	}
+	sendBack := func(ctx context.Context, store *dynamo.Store) error {
+		id := order()
+		back, err := store.RequestReturn(ctx, staff, commerce.ReturnRequest{OrderID: id, Lines: []commerce.ReturnLine{{SKU: sku, Quantity: quantity + 1, Reason: "broken"}}})
+		if err == nil {
+			_, err = store.DecideReturn(ctx, staff, commerce.ReturnDecision{OrderID: id, ReturnID: back.ID, To: commerce.ReturnApproved})
+		}
+		if err == nil {
+			_, err = store.ReceiveReturn(ctx, staff, commerce.ReturnReceipt{OrderID: id, ReturnID: back.ID, WarehouseID: "w2", Lines: []commerce.RestockedLine{{SKU: sku, Restocked: 1}}})
+		}
+		if err == nil {
+			refund := commerce.PaymentRecord{OrderID: id, Kind: commerce.PaymentRefund, Amount: storetest.USD("0.5"), Provider: "stripe", Reference: string(back.ID), ReturnID: back.ID}
+			_, err = store.RecordPayment(ctx, staff, refund)
+		}
+		return err
+	}
 	return rapid.SampledFrom([]func(context.Context, *dynamo.Store) error{
-		place, place, place, changeStatus, changeStatus, changeStatus, pay, pay, pay,
+		place, place, place, changeStatus, changeStatus, changeStatus, pay, pay, pay, sendBack, sendBack,
 		func(ctx context.Context, store *dynamo.Store) error {
 			_, err := store.SetOrderItem(ctx, staff, commerce.OrderItemChange{OrderID: order(), SKU: sku, Quantity: quantity})
 			return err

@@ -142,6 +142,13 @@ var sums = []Sum{
 			to.add(attribute, amount, string(p.OrderID))
 		}),
 	}},
+	{Target: &model.EntityReturn, Local: true, Optional: true, Floor: true, Attributes: []string{model.AttrRefunded}, from: []contribution{
+		from(func(p *commerce.Payment, to *contributor) {
+			if p.ReturnID != "" {
+				to.add(model.AttrRefunded, p.Amount.Amount, string(p.OrderID), string(p.ReturnID))
+			}
+		}),
+	}},
 	{Target: &model.EntityCustomer, Attributes: []string{model.AttrOrderCount}, Optional: true, Local: true, from: []contribution{
 		from(func(o *commerce.Order, to *contributor) {
 			to.add(model.AttrOrderCount, number(1), string(o.CustomerID))

@@ -588,39 +588,46 @@ const AttrAdjustments = "adjustments"
 // OrderAdjustments is the name of the feature that a table must have before orders get adjustments.
 const OrderAdjustments = "order." + AttrAdjustments
 
-// adjustments declares a list of maps that is omitted if the order has no adjustments.
-func (a *attributeVisitor) adjustments(o *commerce.Order) {
-	const name = AttrAdjustments
+// listAttribute declares a list of at most this many maps. The function declare declares their members. If the
+// list is optional, it is omitted if it is empty.
+func listAttribute[V any](a *attributeVisitor, name string, v *[]V, most int, p presence, declare func(*attributeVisitor, *V)) {
 	switch a.mode {
 	case modeReading:
 		list, isList := a.mapListAttribute(name)
-		if a.Has(name) && !isList {
+		if !isList && (a.Has(name) || p == presenceRequired) {
 			a.Fail(name, "is not a list")
 		}
 		for list.length > 0 {
 			inside, ok := list.next()
-			adjustment := attributeVisitor{Reader: inside, currency: a.currency}
+			member := attributeVisitor{Reader: inside, currency: a.currency}
 			if ok {
-				o.Adjustments = append(o.Adjustments, commerce.OrderAdjustment{})
-				adjustmentAttributes(&adjustment, &o.Adjustments[len(o.Adjustments)-1])
+				*v = append(*v, *new(V))
+				declare(&member, &(*v)[len(*v)-1])
 			}
-			if err := adjustment.Err(); !ok || err != nil {
-				a.Fail(name, fmt.Sprintf("contains an adjustment that cannot be read: %v", err))
+			if err := member.Err(); !ok || err != nil {
+				a.Fail(name, fmt.Sprintf("contains an element that cannot be read: %v", err))
 				return
 			}
 		}
 	case modeWriting:
-		if len(o.Adjustments) > 0 {
-			maps := make([]types.AttributeValue, len(o.Adjustments))
-			for i, adjustment := range o.Adjustments {
-				maps[i] = &types.AttributeValueMemberM{Value: encode(adjustmentAttributes, adjustment)}
+		if len(*v) > 0 || p != presenceOptional {
+			maps := make([]types.AttributeValue, len(*v))
+			for i, member := range *v {
+				maps[i] = &types.AttributeValueMemberM{Value: encode(declare, member)}
 			}
 			a.encoded[name] = ListValue(maps...)
 		}
 	case modeMaximizing:
-		o.Adjustments = slices.Repeat([]commerce.OrderAdjustment{largestValue(adjustmentAttributes)}, commerce.MaxAdjustments)
+		*v = slices.Repeat([]V{largestValue(declare)}, most)
 	case modeDescribing:
-		a.describe(name, "L", commerce.MaxAdjustments, presenceOptional)
+		a.describe(name, "L", most, p)
+		hasPersonal := slices.ContainsFunc(describeAttributes(declare), func(member Attribute) bool { return member.Personal })
+		a.descriptions[len(a.descriptions)-1].Personal = hasPersonal
+	case modeErasing:
+		*v = slices.Clone(*v)
+		for i := range *v {
+			declare(a, &(*v)[i])
+		}
 	}
 }
 

@@ -191,6 +191,9 @@ func (all DerivationStatuses) CheckReadable(name string) error {
 // CheckFeatures returns a DerivationUnavailable if a record of the entity e uses a feature that the table
 // does not have.
 func (all DerivationStatuses) CheckFeatures(e *Entity, r Record) error {
+	if e == &EntityReturn {
+		return all.CheckReadable(OrderReturnsFeature)
+	}
 	for _, name := range e.BaseEntity().AddedFeatures {
 		if err := all.CheckReadable(e.BaseEntity().Name + "." + name); err != nil && r[name] != nil {
 			return err

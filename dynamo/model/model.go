@@ -219,7 +219,7 @@ var (
 	EntityEmailClaim = Entity{Name: "emailClaim", Description: "e-mail claim",
 		PK: "EMAIL#{emailKey}", SK: "#METADATA", Kind: Claim, Of: &EntityCustomer}
 	EntityOrder = Entity{Name: "order", Description: "order",
-		PK: "ORDER#{orderId}", SK: "#METADATA", IndexPK: "STATUS#{status}", IndexSK: "ORDER#{orderId}", Sharded: true, AddedFeatures: []string{AttrAdjustments, AttrErased}, codec: codecFor[commerce.Order](orderValueAttributes)}
+		PK: "ORDER#{orderId}", SK: "#METADATA", IndexPK: "STATUS#{status}", IndexSK: "ORDER#{orderId}", Sharded: true, AddedFeatures: []string{AttrAdjustments, AttrErased, attrReturns}, codec: codecFor[commerce.Order](orderValueAttributes)}
 	EntityCustomerOrder = Entity{Name: "customerOrder", Description: "order, the customer's copy",
 		PK: "CUSTOMER#{customerId}", SK: "ORDER#{orderId}", IndexPK: "REP#{employeeId}", IndexSK: "ORDER#{orderId}", Optional: true, Owner: access.PermissionReadOrder, Kind: Copy, Of: &EntityOrder, Renamed: accountRep}
 	EntityOrderItem = Entity{Name: "orderItem", Description: "order item",
@@ -228,8 +228,8 @@ var (
 		PK: "ORDER#{orderId}", SK: "EVENT#{eventId}", codec: codecFor[commerce.Event](eventAttributes)}
 	EntityLastEvent = Entity{Name: "lastEvent", Description: "a customer's last order event",
 		PK: "CUSTOMER#{customerId}", SK: "LAST_EVENT", Owner: access.PermissionReadOrder, Kind: Latest, Of: &EntityOrderEvent, codec: codecFor[lastEvent](lastEventAttributes)}
-	// The sort keys of payments, and of the order's edges, come after its line items and events. So one Query
-	// reads the order with these, but without the payments.
+	// The sort keys of payments and returns, and of the order's edges, come after its line items and events. So
+	// one Query reads the order with these, but without the payments and returns.
 	EntityPayment = Entity{Name: "payment", Description: "payment of an order",
 		PK: "ORDER#{orderId}", SK: "PAYMENT#{paymentId}", codec: codecFor[commerce.Payment](paymentAttributes)}
 	EntityPaymentClaim = Entity{Name: "paymentClaim", Description: "claim of a provider's ID of a payment",
@@ -241,6 +241,8 @@ var (
 	// EntityOrderExpiry keeps older servers away, too. They would confirm an order, but leave its expiry.
 	EntityOrderExpiry = Entity{Name: "orderExpiry", Description: "order that expires (edge)",
 		PK: "ORDER#{orderId}", SK: "WITH_EXPIRY", IndexPK: "EXPIRING", IndexSK: "{expiry}#{orderId}", Sharded: true, Kind: Copy, Added: true, Of: &EntityOrder}
+	EntityReturn = Entity{Name: "return", Description: "return of pieces of an order",
+		PK: "ORDER#{orderId}", SK: "RETURN#{returnId}", IndexPK: "RETURNS#{status}", IndexSK: "RETURN#{returnId}", Sharded: true, codec: codecFor[commerce.Return](returnAttributes)}
 	EntityProduct = Entity{Name: "product", Description: "product",
 		PK: "PRODUCT#{sku}", SK: "#METADATA", IndexPK: "CATEGORY#{category}", IndexSK: "PRODUCT#{sku}", codec: codecFor[commerce.Product](productAttributes)}
 	// The sort keys of a product's edges come after its inventory levels. So one Query reads the
@@ -291,6 +293,8 @@ type WritePattern struct {
 	Writes, OptionalWrites []Entity
 	// WritesPerLine are the entities of the records written for each line item of the order.
 	WritesPerLine []Entity
+	// MostLines is the maximum number of lines that a transaction writes, or 0 if it is commerce.MaxLines.
+	MostLines int
 	// OptionalWritesPerLine are the entities of the records that some transactions write for each line
 	// item of the order. These writes have no condition.
 	OptionalWritesPerLine []Entity
@@ -300,6 +304,8 @@ type WritePattern struct {
 	// ReadsItems reports whether the mutation reads the order's line items. If the order's record does
 	// not embed its line items, the mutation sends a separate request for them.
 	ReadsItems bool
+	// ReadsReturns reports whether the mutation reads the returns of the order, in a separate request.
+	ReadsReturns bool
 	// ReadsOnFailure are the entities that the mutation reads to find why a transaction failed.
 	ReadsOnFailure []Entity
 	// Buckets reports whether the mutation also reads and writes the stock buckets of products. The
@@ -364,9 +370,17 @@ var (
 	WriteUpdateOrder = WritePattern{ID: "WP25", Mutation: "updateOrder",
 		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), Reads: entities(EntityOrder)}.withEdges(&EntityOrder)
 	WriteRecordPayment = WritePattern{ID: "WP26", Mutation: "recordPayment",
-		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityPayment, EntityPaymentClaim), OptionalWrites: entities(EntityOrderExpiry), Reads: entities(EntityOrder, EntityPaymentClaim), ReadsOnFailure: entities(EntityPayment)}.withEdges(&EntityOrder)
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityPayment, EntityPaymentClaim), OptionalWrites: entities(EntityOrderExpiry, EntityReturn), Reads: entities(EntityOrder, EntityPaymentClaim, EntityReturn), ReadsOnFailure: entities(EntityPayment)}.withEdges(&EntityOrder)
 	WriteTransferInventory = WritePattern{ID: "WP30", Mutation: "transferInventory",
 		Writes: entities(EntityInventoryLevel, EntityInventoryLevel, EntityProduct), OptionalWrites: entities(EntityWarehouse, EntityIdempotency), Reads: entities(EntityInventoryLevel, EntityInventoryLevel, EntityProduct, EntityWarehouse, EntityWarehouse)}.withEdges(&EntityInventoryLevel)
+	WriteRequestReturn = WritePattern{ID: "WP36", Mutation: "requestReturn",
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityReturn), OptionalWrites: entities(EntityIdempotency), Reads: entities(EntityOrder), ReadsItems: true, ReadsReturns: true}.withEdges(&EntityOrder)
+	WriteApproveReturn = WritePattern{ID: "WP37", Mutation: "approveReturn",
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityReturn), OptionalWrites: entities(EntityIdempotency), Reads: entities(EntityOrder, EntityReturn)}.withEdges(&EntityOrder)
+	WriteRejectReturn = WritePattern{ID: "WP38", Mutation: "rejectReturn",
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityReturn), OptionalWrites: entities(EntityIdempotency), Reads: entities(EntityOrder, EntityReturn)}.withEdges(&EntityOrder)
+	WriteReceiveReturn = WritePattern{ID: "WP39", Mutation: "receiveReturn", MostLines: commerce.MaxReturnLines,
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityReturn), WritesPerLine: entities(EntityInventoryLevel, EntityProduct), OptionalWrites: entities(EntityIdempotency, EntityWarehouse), Reads: entities(EntityOrder, EntityReturn, EntityWarehouse), ReadsPerLine: entities(EntityInventoryLevel, EntityProduct)}.withEdges(&EntityInventoryLevel).withEdges(&EntityProduct, AttrTotalInventory, AttrAvailable).withEdges(&EntityOrder)
 	// The first transaction of eraseCustomer deletes the customer. Each further one erases an order with up to
 	// 40 of its events and other records.
 	WriteEraseCustomer = WritePattern{ID: "WP40", Mutation: "eraseCustomer",
@@ -376,11 +390,15 @@ var (
 
 func entities(entities ...Entity) []Entity { return entities }
 
+// Lines returns the number of lines that a transaction for an order of n line items writes at most.
+func (p WritePattern) Lines(n int) int { return min(n, cmp.Or(p.MostLines, n)) }
+
 // MaxActions returns the maximum number of actions in a transaction. lines counts the line items.
 //
 // The edge of an order that expires does not count in placeOrder, which rejects an order if its transaction
 // has no room for the edge.
 func (p WritePattern) MaxActions(lines int) int {
+	lines = p.Lines(lines)
 	n := len(p.Writes) + len(p.MaxOptionalWrites()) + lines*(len(p.WritesPerLine)+len(p.OptionalWritesPerLine))
 	if p.ID == WritePlaceOrder.ID {
 		n--
@@ -389,15 +407,18 @@ func (p WritePattern) MaxActions(lines int) int {
 }
 
 // MaxOptionalWrites returns the most OptionalWrites that one transaction can have. An order that expires has
-// no outstanding payment, so it has only one of the two edges.
+// no outstanding payment, so it has only one of the two edges. It has no return either.
 func (p WritePattern) MaxOptionalWrites() []Entity {
+	most := slices.Clone(p.OptionalWrites)
 	at := func(e *Entity) int {
-		return slices.IndexFunc(p.OptionalWrites, func(o Entity) bool { return o.Name == e.Name })
+		return slices.IndexFunc(most, func(o Entity) bool { return o.Name == e.Name })
 	}
-	if i := at(&EntityOrderExpiry); i >= 0 && at(&EntityPaymentDue) >= 0 {
-		return slices.Delete(slices.Clone(p.OptionalWrites), i, i+1)
+	for _, e := range [][2]*Entity{{&EntityOrderExpiry, &EntityPaymentDue}, {&EntityReturn, &EntityOrderExpiry}} {
+		if i := at(e[0]); i >= 0 && at(e[1]) >= 0 {
+			most = slices.Delete(most, i, i+1)
+		}
 	}
-	return p.OptionalWrites
+	return most
 }
 
 // DeletedCustomerKey returns the key of the record which states that a customer was deleted.

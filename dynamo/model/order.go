@@ -90,7 +90,7 @@ func orderAttributes(a *attributeVisitor, parts *orderWithOptionalFields) {
 	optionalMapAttribute(a, "contact", &o.Contact, contactAttributes)
 	personal(a, &o.Contact)
 	a.optionalTime(AttrExpiry, &o.ExpiresAt)
-	a.adjustments(o)
+	listAttribute(a, AttrAdjustments, &o.Adjustments, commerce.MaxAdjustments, presenceOptional, adjustmentAttributes)
 	a.paymentTotals(o)
 	a.customFields("Order", &o.CustomFields)
 	if a.optionalFlag(AttrErased, &o.Erased); a.mode == modeErasing {

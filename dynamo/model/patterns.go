@@ -218,4 +218,6 @@ var (
 	OrderPayments        = collectionPattern(44, "payments of an order, oldest first", EntityPayment, Ascending, (*Codec).DecodePayment)
 	OrdersByExpiry       = indexPattern(46, "orders that expire, soonest first", EntityOrderExpiry, Ascending, (*Codec).DecodeOrder)
 	OrdersByPaymentDue   = indexPattern(45, "orders with an outstanding payment, newest first", EntityPaymentDue, Descending, (*Codec).DecodeOrder)
+	OrderReturns         = collectionPattern(47, "returns of an order, oldest first", EntityReturn, Ascending, (*Codec).DecodeReturn).withMaxLength(commerce.MaxReturns)
+	ReturnsByStatus      = indexPattern(48, "returns in a status, newest first", EntityReturn, Descending, (*Codec).DecodeReturn)
 )

@@ -3,7 +3,7 @@
 package model
 
 // LastPattern is the highest number of an access pattern.
-const LastPattern = 46
+const LastPattern = 48
 
 // builtInPatterns returns every access pattern that Ordergraph declares, by number.
 func builtInPatterns() []AccessPattern {
@@ -54,6 +54,8 @@ func builtInPatterns() []AccessPattern {
 		OrderPayments.AccessPattern,
 		OrdersByPaymentDue.AccessPattern,
 		OrdersByExpiry.AccessPattern,
+		OrderReturns.AccessPattern,
+		ReturnsByStatus.AccessPattern,
 	}
 }
 
@@ -87,6 +89,10 @@ func builtInWritePatterns() []WritePattern {
 		WriteUpdateOrder,
 		WriteRecordPayment,
 		WriteTransferInventory,
+		WriteRequestReturn,
+		WriteApproveReturn,
+		WriteRejectReturn,
+		WriteReceiveReturn,
 		WriteEraseCustomer,
 	}
 }
@@ -109,6 +115,7 @@ func builtInEntities() []*Entity {
 		&EntityPaymentClaim,
 		&EntityPaymentDue,
 		&EntityOrderExpiry,
+		&EntityReturn,
 		&EntityProduct,
 		&EntityProductName,
 		&EntityProductCategoryName,

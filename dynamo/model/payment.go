@@ -14,6 +14,9 @@ func paymentAttributes(a *attributeVisitor, p *commerce.Payment) {
 	a.currencyAttribute(&p.Amount)
 	a.amount("amount", &p.Amount, commerce.MaxPriceDigits)
 	textAttribute(a, "providerReference", &p.ProviderReference, commerce.MaxIDLength+len(":")+commerce.MaxPaymentReference)
+	optionalTextAttribute(a, "returnId", &p.ReturnID, commerce.ULIDLength)
+	optionalTextAttribute(a, "reason", &p.Reason, commerce.MaxReturnReason)
+	personal(a, &p.Reason)
 	a.createdAt(&p.At)
 	lenientTextAttribute(a, "actor", &p.Actor, commerce.MaxName)
 	if a.onInvalid != nil && !p.Amount.Amount.IsPos() {

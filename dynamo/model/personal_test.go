@@ -13,7 +13,7 @@ import (
 func TestPersonalAttributes(t *testing.T) {
 	impersonal := []string{
 		"accountRepId", "carrier", "createdAt", "currency", "customerId", "deletedAt", "erasedTo", "erasure", "eventId", "expiry", "from", "kind", "month",
-		"noteCustomerId", "orderId", "paymentDue", "paymentId", "providerReference", "status", "to", "trackingNumber", "type", "updatedAt", "warehouseId",
+		"noteCustomerId", "orderId", "paymentDue", "paymentId", "providerReference", "returnId", "status", "to", "trackingNumber", "type", "updatedAt", "warehouseId",
 		"adjustments", "items", "orderItem.name", "productId", // what was sold
 		"payment.actor", // customers cannot record payments
 	}

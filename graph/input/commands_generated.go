@@ -110,6 +110,26 @@ func (in RecordPaymentInput) Command(c *Validator) commerce.PaymentRecord {
 		Amount:    parseAmount(c, in.Amount),
 		Provider:  parseValue(c, parseProvider, in.Provider, "provider"),
 		Reference: parseValue(c, parseReference, in.Reference, "reference"),
+		ReturnID:  parseOptional(c, commerce.ParseID[commerce.ReturnID], in.ReturnID, "returnId"),
+		Reason:    parseOptional(c, parsePaymentRecordReason, in.Reason, "reason"),
+	}
+}
+
+// Command validates the input and returns a commerce.ReturnRequest.
+func (in RequestReturnInput) Command(c *Validator) commerce.ReturnRequest {
+	return commerce.ReturnRequest{
+		OrderID: parseValue(c, commerce.ParseOrderID, in.OrderID, "orderId"),
+		Lines:   parseReturnRequestLines(c, in.Lines),
+	}
+}
+
+// Command validates the input and returns a commerce.ReturnReceipt.
+func (in ReceiveReturnInput) Command(c *Validator) commerce.ReturnReceipt {
+	return commerce.ReturnReceipt{
+		OrderID:     parseValue(c, commerce.ParseOrderID, in.OrderID, "orderId"),
+		ReturnID:    parseValue(c, commerce.ParseID[commerce.ReturnID], in.ReturnID, "returnId"),
+		WarehouseID: parseValue(c, commerce.ParseID[commerce.WarehouseID], in.WarehouseID, "warehouseId"),
+		Lines:       parseReturnReceiptLines(c, in.Lines),
 	}
 }
 

@@ -5,6 +5,7 @@ package input
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strconv"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -237,6 +238,70 @@ func parseAdjustmentLabel(s string) (string, error) {
 }
 
 func parseAdjustmentAmount(s string) (commerce.Money, error) { return commerce.ParseMoney(s, "") }
+
+func parsePaymentRecordReason(s string) (string, error) { return parseReturnReason(s) }
+
+func parseReturnReason(s string) (string, error) {
+	return commerce.ParseName(s, commerce.MaxReturnReason)
+}
+
+// Command validates the input and returns a commerce.ReturnDecision.
+func (in ApproveReturnInput) Command(c *Validator) commerce.ReturnDecision {
+	return commerce.ReturnDecision{
+		OrderID:  parseValue(c, commerce.ParseOrderID, in.OrderID, "orderId"),
+		ReturnID: parseValue(c, commerce.ParseID[commerce.ReturnID], in.ReturnID, "returnId"),
+		To:       commerce.ReturnApproved,
+	}
+}
+
+// Command validates the input and returns a commerce.ReturnDecision.
+func (in RejectReturnInput) Command(c *Validator) commerce.ReturnDecision {
+	cmd := ApproveReturnInput{OrderID: in.OrderID, ReturnID: in.ReturnID}.Command(c)
+	cmd.To, cmd.Reason = commerce.ReturnRejected, parseValue(c, parseReturnReason, in.Reason, "reason")
+	return cmd
+}
+
+func parseReturnRequestLines(c *Validator, in []*ReturnLineInput) []commerce.ReturnLine {
+	return parseReturnLines(c, in, 1, parseReturnLine, func(line commerce.ReturnLine) commerce.SKU { return line.SKU })
+}
+
+func parseReturnLine(c *Validator, in *ReturnLineInput, index string) commerce.ReturnLine {
+	const field = "lines"
+	return commerce.ReturnLine{
+		SKU:      parseValue(c, commerce.ParseID[commerce.SKU], in.Sku, field, index, "sku"),
+		Quantity: parseValue(c, parseQuantity, in.Quantity, field, index, "quantity"),
+		Reason:   parseValue(c, parseReturnReason, in.Reason, field, index, "reason"),
+	}
+}
+
+func parseReturnReceiptLines(c *Validator, in []*RestockedLineInput) []commerce.RestockedLine {
+	return parseReturnLines(c, in, 0, parseRestockedLine, func(line commerce.RestockedLine) commerce.SKU { return line.SKU })
+}
+
+func parseRestockedLine(c *Validator, in *RestockedLineInput, index string) commerce.RestockedLine {
+	const field = "lines"
+	return commerce.RestockedLine{
+		SKU:       parseValue(c, commerce.ParseID[commerce.SKU], in.Sku, field, index, "sku"),
+		Restocked: parseValue(c, parseQuantity, in.Restocked, field, index, "restocked"),
+	}
+}
+
+// parseReturnLines parses at least this many lines. Each of them has another product.
+func parseReturnLines[In, L any](c *Validator, in []In, least int, parse func(*Validator, In, string) L, product func(L) commerce.SKU) (lines []L) {
+	if len(in) < least || len(in) > commerce.MaxReturnLines {
+		c.reject(commerce.NewInvalidInput(commerce.FieldPath("lines"), "has %d lines: use %d to %d", len(in), least, commerce.MaxReturnLines))
+		return nil
+	}
+	for i, line := range in {
+		index := strconv.Itoa(i)
+		parsed := parse(c, line, index)
+		if sku := product(parsed); slices.ContainsFunc(lines, func(l L) bool { return product(l) == sku }) {
+			c.reject(commerce.NewInvalidInput(commerce.FieldPath("lines", index, "sku"), "is %s, as in another line: use one line for each product", sku))
+		}
+		lines = append(lines, parsed)
+	}
+	return lines
+}
 
 // parseUnitPrice parses the price of a product. If the input has no currency code, c.currency
 // applies.

@@ -62,6 +62,20 @@ type AdjustInventoryInput struct {
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
+// A return to approve.
+type ApproveReturnInput struct {
+	// The order's ID.
+	OrderID string `json:"orderId"`
+	// The return's ID.
+	ReturnID string `json:"returnId"`
+	// A key, such as a new UUID, that makes it safe to send this request again. After the mutation
+	// succeeds, the server stores the key for 24 hours. If the caller sends the same input and key
+	// again, the server changes nothing and returns the result of the first request. The key has up to
+	// 128 bytes and must not contain `#`. Different callers can use the same key. On a server without
+	// authentication, all clients count as one caller.
+	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
+}
+
 // A customer, and the employee who becomes the customer's account rep.
 type AssignAccountRepInput struct {
 	// The customer's ID.
@@ -363,6 +377,25 @@ type QuoteInput struct {
 	CustomFields *CustomFields `json:"customFields,omitempty"`
 }
 
+// A return that a warehouse has received.
+type ReceiveReturnInput struct {
+	// The order's ID.
+	OrderID string `json:"orderId"`
+	// The return's ID.
+	ReturnID string `json:"returnId"`
+	// The ID of the warehouse.
+	WarehouseID string `json:"warehouseId"`
+	// How many pieces of each product are put back into the warehouse's stock. The other pieces of the return
+	// are written off.
+	Lines []*RestockedLineInput `json:"lines"`
+	// A key, such as a new UUID, that makes it safe to send this request again. After the mutation
+	// succeeds, the server stores the key for 24 hours. If the caller sends the same input and key
+	// again, the server changes nothing and returns the result of the first request. The key has up to
+	// 128 bytes and must not contain `#`. Different callers can use the same key. On a server without
+	// authentication, all clients count as one caller.
+	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
+}
+
 // A payment to record.
 type RecordPaymentInput struct {
 	// The order's ID.
@@ -377,6 +410,29 @@ type RecordPaymentInput struct {
 	// The provider's ID of this payment, such as the ID of the event. Each payment of a provider has its own.
 	// It has up to 256 bytes and must not contain `#`.
 	Reference string `json:"reference"`
+	// The ID of the return that is refunded. Only a refund can be for a return.
+	ReturnID *string `json:"returnId,omitempty"`
+	// The reason why more is refunded for the return than was paid for its pieces. It has up to 200 bytes.
+	// Without a reason, the refunds for a return cannot exceed its `amount`.
+	//
+	// Access: staff, admins.
+	Reason *string `json:"reason,omitempty"`
+}
+
+// A return to reject.
+type RejectReturnInput struct {
+	// The order's ID.
+	OrderID string `json:"orderId"`
+	// The return's ID.
+	ReturnID string `json:"returnId"`
+	// The reason, which the customer can read. It has up to 200 bytes.
+	Reason string `json:"reason"`
+	// A key, such as a new UUID, that makes it safe to send this request again. After the mutation
+	// succeeds, the server stores the key for 24 hours. If the caller sends the same input and key
+	// again, the server changes nothing and returns the result of the first request. The key has up to
+	// 128 bytes and must not contain `#`. Different callers can use the same key. On a server without
+	// authentication, all clients count as one caller.
+	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
 // An order whose hold ends.
@@ -402,6 +458,38 @@ type RemoveOrderItemInput struct {
 	// the mutation changes nothing, and returns the user error `VersionConflict` and the current order.
 	// If this field is omitted, the server does not check the version.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
+}
+
+// Pieces of an order to send back.
+type RequestReturnInput struct {
+	// The order's ID.
+	OrderID string `json:"orderId"`
+	// 1 to 40 lines, each with another product.
+	Lines []*ReturnLineInput `json:"lines"`
+	// A key, such as a new UUID, that makes it safe to send this request again. After the mutation
+	// succeeds, the server stores the key for 24 hours. If the caller sends the same input and key
+	// again, the server changes nothing and returns the result of the first request. The key has up to
+	// 128 bytes and must not contain `#`. Different callers can use the same key. On a server without
+	// authentication, all clients count as one caller.
+	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
+}
+
+// How many pieces of a product are put back into stock.
+type RestockedLineInput struct {
+	// The product's SKU.
+	Sku string `json:"sku"`
+	// The number of pieces, at least 1.
+	Restocked int32 `json:"restocked"`
+}
+
+// Pieces of one product to send back.
+type ReturnLineInput struct {
+	// The product's SKU.
+	Sku string `json:"sku"`
+	// The number of pieces, at least 1.
+	Quantity int32 `json:"quantity"`
+	// Why the customer sends the pieces back. It has up to 200 bytes.
+	Reason string `json:"reason"`
 }
 
 // The adjustments of an order.

@@ -69,7 +69,7 @@ const (
 // maxListLengths maps the type of the elements to the maximum length of lists. Elements of other
 // types are in lists of up to plainListLength elements.
 func maxListLengths(schema *ast.Schema) map[string]float64 {
-	lengths := map[string]float64{"UserError": MaxUserErrors, "Spending": commerce.MaxSpendingEntries, "DailySales": commerce.MaxSalesDays, quotedLineType: commerce.MaxLines}
+	lengths := map[string]float64{"UserError": MaxUserErrors, "Spending": commerce.MaxSpendingEntries, "DailySales": commerce.MaxSalesDays, quotedLineType: commerce.MaxLines, "ReturnLine": commerce.MaxReturnLines}
 	for name, d := range schema.Types {
 		if d.Kind == ast.Enum {
 			lengths[name] = float64(len(d.EnumValues))

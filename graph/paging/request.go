@@ -156,6 +156,12 @@ func (q *Request) FilterPaymentDue(_ string, due commerce.PaymentDue) {
 	q.Scope.addArgument(string(due))
 }
 
+// FilterReturnStatus limits a list of returns to the returns in a status.
+func (q *Request) FilterReturnStatus(_ string, status commerce.ReturnStatus) {
+	q.Key.PartitionValue = string(status)
+	q.Scope.addArgument(string(status))
+}
+
 // FilterStatuses limits a list to orders with the given statuses. It returns true if there is at
 // least one status. If statuses is nil, the list is not limited. If statuses is empty but not nil,
 // the list is empty.

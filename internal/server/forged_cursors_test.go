@@ -95,6 +95,8 @@ func limit(a *ast.ArgumentDefinition) (value string, with, without []string) {
 		return `[PENDING, DELIVERED]`, []string{"18"}, []string{"0"}
 	case a.Type.Name() == "PaymentDue":
 		return `AUTHORIZED`, []string{"authorized"}, nil
+	case a.Type.Name() == "ReturnStatus":
+		return `REQUESTED`, []string{"requested"}, nil
 	case a.Type.Name() == "OrderStatus":
 		return `PENDING`, []string{"2"}, nil
 	default: // a number
@@ -230,6 +232,13 @@ func TestForgedCursors(t *testing.T) {
 		for i := range 2 {
 			order := commerce.OrderRequest{CustomerID: "cust_01", Lines: []commerce.OrderLine{{SKU: "prod_abc", Quantity: 1}}, ExpiresAt: new(time.Now().Add(time.Duration(i+1) * time.Hour))}
 			if _, err := store.PlaceOrder(t.Context(), change.Caller{Name: "me"}, order); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, sku := range []string{"prod_def 01HVMK3P2Q0000000000000001", "prod_def 01HVMK3P2Q0000000000000001", "AVON-TORTOISE 01KNVV2HR00000000000000101", "GRANBY-CLEAR 01KNVV2HR00000000000000101"} {
+			sku, order, _ := strings.Cut(sku, " ")
+			r := commerce.ReturnRequest{OrderID: commerce.OrderID(order), Lines: []commerce.ReturnLine{{SKU: commerce.SKU(sku), Quantity: 1, Reason: "broken"}}}
+			if _, err := store.RequestReturn(t.Context(), change.Caller{Name: "me"}, r); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/internal/test/storetest"
 	"github.com/ordergraph/ordergraph/internal/test/workload"
 )
@@ -35,7 +36,23 @@ func mutationsWithKey(s *fixture, t testing.TB) map[string][2]mutationInput {
 	more := mutationInput{"sku": "mug", "warehouseId": "north", "delta": 5}
 	moved := mutationInput{"sku": "mug", "fromWarehouseId": "north", "toWarehouseId": "south", "quantity": 2}
 	placed := mutationInput{"customerId": "ann", "items": lines("mug", "plate")}
+	sent := mutationInput{"orderId": s.placeWithStatus(t, commerce.Shipped), "lines": []mutationInput{{"sku": "mug", "quantity": 1, "reason": "broken"}}}
+	requested := func() mutationInput {
+		var back struct{ ID string }
+		if err := json.Unmarshal(s.mutate(t, "requestReturn", sent).Value, &back); err != nil {
+			t.Fatal(err)
+		}
+		return mutationInput{"orderId": sent["orderId"], "returnId": back.ID}
+	}
+	approved, rejected, received := requested(), requested().with("reason", "used"), requested()
+	sent["orderId"] = s.placeWithStatus(t, commerce.Shipped)
+	s.mutate(t, "approveReturn", received)
+	received = received.with("warehouseId", "north").with("lines", []mutationInput{{"sku": "mug", "restocked": 1}})
 	return map[string][2]mutationInput{
+		"requestReturn":     {sent, sent.with("lines", []mutationInput{{"sku": "mug", "quantity": 2, "reason": "broken"}})},
+		"approveReturn":     {approved, approved.with("returnId", "other")},
+		"rejectReturn":      {rejected, rejected.with("reason", "worn")},
+		"receiveReturn":     {received, received.with("lines", []mutationInput{})},
 		"createCustomer":    {cleo, cleo.with("name", "Cleopatra")},
 		"placeOrder":        {placed, placed.with("items", lines("mug"))},
 		"confirmOrder":      {pending, pending.with("note", "n")},

@@ -48,6 +48,9 @@ func moveInput(mutation, id string) mutationInput {
 	if mutation == "recordPayment" {
 		maps.Copy(input, mutationInput{"kind": "CAPTURE", "amount": mutationInput{"amount": "0.5"}, "provider": "stripe", "reference": id})
 	}
+	if mutation == "requestReturn" {
+		input["lines"] = []mutationInput{{"sku": "p00", "quantity": 1, "reason": "broken"}}
+	}
 	return input
 }
 

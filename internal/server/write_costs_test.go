@@ -1,7 +1,9 @@
 package server_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -82,6 +84,45 @@ func erasing(lines, notes int, before ...string) func(*fixture, testing.TB) muta
 		s.mutate(t, "eraseCustomer", mutationInput{"customerId": "eve"})
 		return mutationInput{"customerId": "eve"}
 	}
+}
+
+// returnInput returns an input for a requested return of one piece of each line of an order.
+func returnInput(lines int, more mutationInput, outstanding bool, before ...string) func(*fixture, testing.TB) mutationInput {
+	return func(s *fixture, t testing.TB) mutationInput {
+		steps := []string{"confirmOrder", "shipOrder"}
+		if outstanding {
+			steps = append(steps, "recordPayment")
+		}
+		input := preparedInput(lines, nil, steps...)(s, t)
+		var requested struct{ ID string }
+		if err := json.Unmarshal(s.mutate(t, "requestReturn", sendBack(lines).with("orderId", input["orderId"])).Value, &requested); err != nil {
+			t.Fatal(err)
+		}
+		input["returnId"] = requested.ID
+		for _, mutation := range before {
+			s.mutate(t, mutation, input)
+		}
+		maps.Copy(input, more)
+		return input
+	}
+}
+
+// sendBack returns the lines of a return with one piece of each of the first products.
+func sendBack(lines int) mutationInput {
+	var all []mutationInput
+	for _, sku := range skus(lines) {
+		all = append(all, mutationInput{"sku": sku, "quantity": 1, "reason": "broken"})
+	}
+	return mutationInput{"lines": all}
+}
+
+// restock returns the lines of a received return, which puts one piece of each of the first products into stock.
+func restock(lines int) mutationInput {
+	all := []mutationInput{}
+	for _, sku := range skus(lines) {
+		all = append(all, mutationInput{"sku": sku, "restocked": 1})
+	}
+	return mutationInput{"warehouseId": "north", "lines": all}
 }
 
 func costs() []writeCost {
@@ -209,6 +250,18 @@ func costs() []writeCost {
 		{mutation: "eraseCustomer", variant: "an order of 3 lines", usual: true, lines: 1, input: erasing(3, 0)},
 		{mutation: "eraseCustomer", variant: "an order of 3 lines with 30 notes", lines: 31, input: erasing(3, 30)},
 		{mutation: "eraseCustomer", variant: "outstanding payment", lines: 1, input: erasing(3, 0, "recordPayment")},
+		{mutation: "recordPayment", variant: "a refund for a return, outstanding payment", input: returnInput(1, mutationInput{"kind": "REFUND", "amount": mutationInput{"amount": "0.2"}, "provider": "stripe", "reference": "re_1"}, true)},
+		{mutation: "requestReturn", variant: "1 of 3 lines", usual: true, input: preparedInput(3, sendBack(1), "confirmOrder", "shipOrder")},
+		{mutation: "requestReturn", variant: fmt.Sprintf("%d of %d lines, outstanding payment, idempotency key", commerce.MaxReturnLines, commerce.MaxLines), input: due(commerce.MaxLines, sendBack(commerce.MaxReturnLines).with("idempotencyKey", "k"), "confirmOrder", "shipOrder")},
+		{mutation: "requestReturn", variant: "more pieces than the order has: refused", writesNothing: true, input: preparedInput(1, sendBack(2), "confirmOrder", "shipOrder")},
+		{mutation: "approveReturn", variant: "1 line", usual: true, input: returnInput(1, nil, false)},
+		{mutation: "approveReturn", variant: "outstanding payment, idempotency key", input: returnInput(1, mutationInput{"idempotencyKey": "k"}, true)},
+		{mutation: "rejectReturn", variant: "1 line", usual: true, input: returnInput(1, mutationInput{"reason": "used"}, false)},
+		{mutation: "rejectReturn", variant: "outstanding payment, idempotency key", input: returnInput(1, mutationInput{"reason": "used", "idempotencyKey": "k"}, true)},
+		{mutation: "receiveReturn", variant: "1 line", usual: true, lines: 1, input: returnInput(1, restock(1), false, "approveReturn")},
+		{mutation: "receiveReturn", variant: "1 line, written off", input: returnInput(1, restock(0), false, "approveReturn")},
+		{mutation: "receiveReturn", variant: fmt.Sprintf("%d lines, another warehouse, outstanding payment, idempotency key", commerce.MaxReturnLines), lines: commerce.MaxReturnLines,
+			input: returnInput(commerce.MaxReturnLines, restock(commerce.MaxReturnLines).with("warehouseId", "south").with("idempotencyKey", "k"), true, "approveReturn")},
 		{mutation: "createProduct", variant: "", usual: true, input: unpreparedInput(mutationInput{"sku": "bowl", "name": "Bowl", "category": "Kitchen", "unitPrice": mutationInput{"amount": "9"}})},
 		{mutation: "createProduct", variant: "idempotency key", input: unpreparedInput(mutationInput{"sku": "bowl", "name": "Bowl", "category": "Kitchen", "unitPrice": mutationInput{"amount": "9"}, "idempotencyKey": "k"})},
 		{mutation: "updateProduct", variant: "price", usual: true, input: unpreparedInput(mutationInput{"sku": "mug", "unitPrice": mutationInput{"amount": "8"}})},

@@ -217,6 +217,7 @@ type auditedOrder struct {
 	items                map[string]Record
 	events               map[string]Record
 	payments             []Record
+	returns              map[string]Record
 }
 
 func (a *audit) addProblem(k Key, format string, args ...any) {
@@ -283,7 +284,7 @@ func EqualValues(a, b types.AttributeValue) bool {
 func (a *audit) collectOrder(k Key, r Record) {
 	orderOf := func(id string) *auditedOrder {
 		if a.orders[id] == nil {
-			a.orders[id] = &auditedOrder{items: map[string]Record{}, events: map[string]Record{}}
+			a.orders[id] = &auditedOrder{items: map[string]Record{}, events: map[string]Record{}, returns: map[string]Record{}}
 		}
 		return a.orders[id]
 	}
@@ -299,6 +300,8 @@ func (a *audit) collectOrder(k Key, r Record) {
 	case ofOrder && strings.HasPrefix(k.SK, "PAYMENT#"):
 		o := orderOf(id)
 		o.payments = append(o.payments, r)
+	case ofOrder && strings.HasPrefix(k.SK, "RETURN#"):
+		orderOf(id).returns[strings.TrimPrefix(k.SK, "RETURN#")] = r
 	case inCustomer && strings.HasPrefix(k.PK, "CUSTOMER#"):
 		o := orderOf(rest)
 		if o.customerCopy != nil {
@@ -631,6 +634,45 @@ func (a *audit) checkOrder(id string, o *auditedOrder) {
 	a.checkItems(k, o)
 	a.checkEvents(k, id, o)
 	a.checkPayments(k, o)
+	a.checkReturns(k, o)
+}
+
+// checkReturns verifies the amounts of an order's returns, and that they contain no more pieces than the order.
+func (a *audit) checkReturns(k Key, o *auditedOrder) {
+	pieces, refunded := map[string]int{}, map[string]*big.Rat{}
+	for id, r := range o.returns {
+		refunded[id] = new(big.Rat)
+		amount := new(big.Rat)
+		lines, _ := r["lines"].(*types.AttributeValueMemberL)
+		for _, v := range lines.Value {
+			line := Record(v.(*types.AttributeValueMemberM).Value)
+			sku := line.Text("productId")
+			item := o.items[sku]
+			amount.Add(amount, new(big.Rat).Mul(item.Number("price"), line.Number("qty")))
+			if r.Text("status") != "rejected" {
+				if pieces[sku] += line.Int("qty"); pieces[sku] > item.Int("qty") {
+					a.addProblem(k, "%d pieces of %s are in returns, but the order has %d", pieces[sku], sku, item.Int("qty"))
+				}
+			}
+		}
+		if amount.Cmp(r.Number("amount")) != 0 {
+			a.addProblem(k, "the amount of the return %s is %s, but its pieces cost %s", id, FormatValue(r["amount"]), amount.FloatString(2))
+		}
+	}
+	for _, p := range o.payments {
+		if id := p.Text("returnId"); id != "" {
+			refunded[id].Add(refunded[id], p.Number("amount"))
+		}
+	}
+	for id, want := range refunded {
+		got := o.returns[id].Number("refunded")
+		if got == nil {
+			got = new(big.Rat)
+		}
+		if got.Cmp(want) != 0 || want.Cmp(o.returns[id].Number("amount")) > 0 {
+			a.addProblem(k, "%s is refunded for the return %s, but the refunds add up to %s and its pieces cost %s", got.FloatString(2), id, want.FloatString(2), FormatValue(o.returns[id]["amount"]))
+		}
+	}
 }
 
 // checkPayments verifies the sums of an order's payments, and that no more was refunded than captured.
@@ -721,6 +763,10 @@ var statusesAllowingEvent = map[string][]string{
 	"note_added":            {"pending", "confirmed", "shipped", "delivered", "cancelled"},
 	"payment_recorded":      {"pending", "confirmed", "shipped", "delivered", "cancelled"},
 	"erased":                {"pending", "confirmed", "shipped", "delivered", "cancelled"},
+	"return_requested":      {"shipped", "delivered"},
+	"return_approved":       {"shipped", "delivered"},
+	"return_rejected":       {"shipped", "delivered"},
+	"return_received":       {"shipped", "delivered"},
 }
 
 func (a *audit) checkEvents(k Key, id string, o *auditedOrder) {

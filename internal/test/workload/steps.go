@@ -197,6 +197,18 @@ func (s StepGenerator) Next(field, name string) Step {
 		if s.IntN(4) == 0 {
 			in["reference"] = fmt.Sprintf("shared-%d", s.IntN(3))
 		}
+	case "requestReturn":
+		keyed = true
+		in["lines"] = []map[string]any{{"sku": s.productSKU(), "quantity": 1 + s.IntN(2), "reason": s.oneOf("broken", "late")}}
+	case "approveReturn", "rejectReturn", "receiveReturn":
+		keyed = true
+		in["returnId"] = unknownOrderID
+		if field == "rejectReturn" {
+			in["reason"] = "used"
+		}
+		if field == "receiveReturn" {
+			in["warehouseId"], in["lines"] = s.warehouseID(), []any{}
+		}
 	case "createProduct":
 		keyed = true
 		in["sku"], in["name"], in["category"], in["unitPrice"] = s.newID("p"), "New product", s.oneOf("Things", "Others"), s.price()
@@ -267,6 +279,7 @@ var allowedStatuses = map[string][]string{
 	"setOrderItem": {"PENDING"}, "removeOrderItem": {"PENDING"}, "updateShippingAddress": {"PENDING", "CONFIRMED"},
 	"updateOrder": {"PENDING", "CONFIRMED"}, "setAdjustments": {"PENDING", "CONFIRMED"},
 	"holdOrder": {"PENDING", "CONFIRMED"}, "releaseOrder": {"PENDING", "CONFIRMED"}, "recordPayment": {"PENDING", "CONFIRMED", "SHIPPED", "DELIVERED", "CANCELLED"}, "addOrderNote": {"PENDING", "CONFIRMED", "SHIPPED", "DELIVERED", "CANCELLED"},
+	"requestReturn": {"SHIPPED", "DELIVERED"}, "approveReturn": {"SHIPPED", "DELIVERED"}, "rejectReturn": {"SHIPPED", "DELIVERED"}, "receiveReturn": {"SHIPPED", "DELIVERED"},
 }
 
 // ClientState contains the records that the clients have received in responses. It is safe for
@@ -276,11 +289,13 @@ type ClientState struct {
 	orders   []string
 	latest   map[string]Record
 	versions map[string]int
+	// returns maps orders to their latest returns.
+	returns map[string]string
 }
 
 // NewClientState returns an empty ClientState.
 func NewClientState() *ClientState {
-	return &ClientState{latest: map[string]Record{}, versions: map[string]int{}}
+	return &ClientState{latest: map[string]Record{}, versions: map[string]int{}, returns: map[string]string{}}
 }
 
 // chooseOrder returns the order that a step changes. It prefers recently placed orders, because
@@ -346,6 +361,9 @@ func (m *ClientState) Mutation(s Step) Mutation {
 		if s.PreferAllowed && s.Field == "removeOrderItem" && len(o.Items.Nodes) > 0 {
 			mutation.Input["sku"] = o.Items.Nodes[0].ProductID
 		}
+		if id := m.returns[o.ID]; mutation.Input["returnId"] != nil && id != "" {
+			mutation.Input["returnId"] = id
+		}
 	}
 	switch s.VersionChoice {
 	case LatestVersion:
@@ -374,6 +392,10 @@ func (m *ClientState) Update(sent Mutation, a Response) {
 		if r.Version > before.Version {
 			m.latest[r.ID] = r
 		}
+	}
+	if order := sent.Input["orderId"]; PayloadRecordFields[sent.Field] == "return" {
+		m.returns[order.(string)] = r.ID
+		return
 	}
 	subject := RecordName(sent.Field, sent.Input, r)
 	m.versions[subject] = max(m.versions[subject], r.Version)
