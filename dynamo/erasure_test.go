@@ -24,6 +24,9 @@ import (
 // secret is in each personal attribute of the customer c1 and his orders.
 const secret = "zephyr"
 
+// personalReturn is the ID of a return with personal data.
+const personalReturn commerce.ReturnID = "01HVMK3P2Q0000000000000001"
+
 // newPersonalTable returns a table in which all personal attributes of the customer c1 contain secret.
 func newPersonalTable(t testing.TB, db *dynamodb.Client, notes int, fields bool) storetest.RawTable {
 	t.Helper()
@@ -66,6 +69,10 @@ func newPersonalTable(t testing.TB, db *dynamodb.Client, notes int, fields bool)
 			o.Events[e].Actor, o.Events[e].Note, o.Events[e].NoteCustomerID = "sam", "for "+secret, c.ID
 		}
 		o.Events[0].Actor = secret
+		if o.ID == commerce.OrderID(storetest.SmallOrderID(0)) {
+			o.Returns = []commerce.Return{{ID: personalReturn, OrderID: o.ID, Status: commerce.ReturnRequested, Lines: []commerce.ReturnLine{{SKU: o.Lines[0].SKU, Quantity: 1, Reason: secret}}, Amount: o.Lines[0].UnitPrice,
+				RejectionReason: secret, CreatedAt: o.PlacedAt, UpdatedAt: o.PlacedAt, Actor: secret}}
+		}
 	}
 	r := storetest.NewRawTable(t, db, dataset, dynamo.Options{})
 	ann := change.Caller{ID: secret, Name: secret, Customer: "c1"}
@@ -74,6 +81,10 @@ func newPersonalTable(t testing.TB, db *dynamodb.Client, notes int, fields bool)
 		t.Fatal(err)
 	}
 	if _, err := pay(t, r.Store, id, "capture 5", "ch_1"); err != nil {
+		t.Fatal(err)
+	}
+	refund := commerce.PaymentRecord{OrderID: id, Kind: commerce.PaymentRefund, Amount: storetest.USD("1"), Provider: "stripe", Reference: "re_0", ReturnID: personalReturn, Reason: secret}
+	if _, err := r.Store.RecordPayment(t.Context(), sam, refund); err != nil {
 		t.Fatal(err)
 	}
 	sue := change.Caller{ID: "sue", Name: "sue", IdempotencyKey: "k"}
