@@ -280,7 +280,7 @@ func (v *orderVerifier) verifyOthers(diag *diagnosis, o commerce.Order, payments
 		if decoded, err := decode(diag, r, r.primaryKey, diag.table.DecodeReturn); r.entity == &model.EntityReturn && err == nil && v.linesKnown {
 			o.Items = v.lines
 			if paid, err := o.PaidFor(*decoded); err == nil {
-				want["amount"] = model.AmountValue(paid)
+				want["amount"], want["currency"] = model.AmountValue(paid), model.Str(string(paid.Currency))
 			}
 		}
 		r.verify(diag, want)

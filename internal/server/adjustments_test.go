@@ -134,6 +134,7 @@ func TestAdjustmentsChangeTheTotal(t *testing.T) {
 		}
 		byID = mutationInput{"orderId": header["orderId"]}
 		s.refuse(t, "setAdjustments", byID.with("adjustments", []mutationInput{adjustment("FEE", "1", "s000")}), "TOO_MANY_LINES input.orderId")
+		s.refuse(t, "requestReturn", byID.with("lines", []mutationInput{{"sku": "s000", "quantity": 1, "reason": "broken"}}), "TOO_MANY_LINES input.orderId")
 		want(s.mutate(t, "setAdjustments", byID.with("adjustments", []mutationInput{adjustment("FEE", "1", "")}), money), "101.00", "102.00", "FEE")
 	})
 }

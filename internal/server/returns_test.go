@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/internal/test/authtest"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
 // A customer sends two of three pieces back. One of them is put back into stock, and a part of the price is
@@ -127,4 +129,29 @@ func TestReturns(t *testing.T) {
 	want(g.ask(t, customer, `{ returns(status: RECEIVED) { nodes { id } } }`), `"code":"FORBIDDEN"`)
 	want(g.ask(t, customer, fmt.Sprintf(`{ order(id: %q) { returns { nodes { actor } } } }`, id)), `"code":"FORBIDDEN"`)
 	want(g.ask(t, customer, fmt.Sprintf(`{ order(id: %q) { payments { nodes { reason } } } }`, id)), `"code":"FORBIDDEN"`)
+}
+
+// Returns change only in the order of their statuses.
+func TestRefusedReturns(t *testing.T) {
+	t.Parallel()
+	s := newFixture(t, storetest.Engines()[0].Client(t), smallDataset(t))
+	pending := mutationInput{"orderId": s.placeWithStatus(t, commerce.Pending), "lines": []mutationInput{{"sku": "mug", "quantity": 1, "reason": "broken"}}}
+	s.refuse(t, "requestReturn", pending, "INVALID_TRANSITION input.orderId")
+	var requested struct{ ID string }
+	sent := pending.with("orderId", s.placeWithStatus(t, commerce.Shipped))
+	if err := json.Unmarshal(s.mutate(t, "requestReturn", sent).Value, &requested); err != nil {
+		t.Fatal(err)
+	}
+	reason, house := mutationInput{"reason": "used"}, mutationInput{"warehouseId": "north", "lines": []mutationInput{}}
+	for mutation, more := range map[string]mutationInput{"approveReturn": {}, "rejectReturn": reason, "receiveReturn": house} {
+		s.refuse(t, mutation, more.with("orderId", sent["orderId"]).with("returnId", "none"), "NOT_FOUND input.returnId")
+	}
+	back := mutationInput{"orderId": sent["orderId"], "returnId": requested.ID}
+	received := house.with("orderId", sent["orderId"]).with("returnId", requested.ID)
+	s.refuse(t, "receiveReturn", received, "INVALID_TRANSITION input.returnId")
+	s.mutate(t, "approveReturn", back)
+	s.refuse(t, "approveReturn", back, "INVALID_TRANSITION input.returnId")
+	s.mutate(t, "rejectReturn", back.with("reason", "used"))
+	s.refuse(t, "rejectReturn", back.with("reason", "used"), "INVALID_TRANSITION input.returnId")
+	s.refuse(t, "receiveReturn", received, "INVALID_TRANSITION input.returnId")
 }
