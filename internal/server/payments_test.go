@@ -16,7 +16,7 @@ func TestPayments(t *testing.T) {
 	l, g := liveWithAuthentication(t)
 	service := g.token(t, authtest.Object{"role": "SERVICE", "sub": "shop"})
 	customer := g.token(t, authtest.Object{"role": "CUSTOMER", "customer_id": "cust_01", "sub": "cora"})
-	other := g.token(t, authtest.Object{"role": "CUSTOMER", "customer_id": "cust_02", "sub": "olga"})
+	other := g.token(t, authtest.Object{"role": "CUSTOMER", "customer_id": "cust_001", "sub": "olga"})
 	id := l.place()
 	const order = `paymentState authorized { amount } captured { amount } refunded { amount } outstanding { amount }`
 	record := func(token, kind, amount, reference string) string {
