@@ -17,7 +17,8 @@ import (
 // drawMutation chooses a random mutation. It chooses mutations that advance orders more often.
 func drawMutation(pick func(n int) int) string {
 	all := append([]string{"placeOrder", "placeOrder", "confirmOrder", "placeOrder", "shipOrder", "placeOrder", "confirmOrder", "setOrderItem",
-		"adjustInventory", "shipOrder", "deliverOrder", "confirmOrder", "setOrderItem", "placeOrder", "confirmOrder", "shipOrder", "deliverOrder", "shipOrder"},
+		"adjustInventory", "shipOrder", "deliverOrder", "confirmOrder", "setOrderItem", "placeOrder", "confirmOrder", "shipOrder", "deliverOrder", "shipOrder",
+		"requestReturn", "approveReturn", "receiveReturn", "requestReturn", "approveReturn", "receiveReturn", "receiveReturn"},
 		workload.MutationNames()...)
 	return all[pick(len(all))]
 }

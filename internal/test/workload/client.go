@@ -67,7 +67,7 @@ func RecordSelection(name string) string {
 		typ := schema.Types[f.Type.Name()]
 		switch {
 		case len(f.Arguments) > 0:
-		case definition.Name == "Employee" && f.Name == "orderCount": // stored in other records
+		case definition.Name == "Employee" && f.Name == "orderCount" || definition.Name == "OrderItem" && f.Name == "returned": // stored in other records
 		case typ.Kind != ast.Object:
 			fields = append(fields, f.Name)
 		case f.Directives.ForName("reads") == nil:

@@ -289,13 +289,15 @@ type ClientState struct {
 	orders   []string
 	latest   map[string]Record
 	versions map[string]int
-	// returns maps orders to their latest returns.
-	returns map[string]string
+	// returns contains the latest responses with returns, each with the ID of its order.
+	returns []orderReturn
 }
+
+type orderReturn struct{ order, id, status string }
 
 // NewClientState returns an empty ClientState.
 func NewClientState() *ClientState {
-	return &ClientState{latest: map[string]Record{}, versions: map[string]int{}, returns: map[string]string{}}
+	return &ClientState{latest: map[string]Record{}, versions: map[string]int{}}
 }
 
 // chooseOrder returns the order that a step changes. It prefers recently placed orders, because
@@ -361,8 +363,17 @@ func (m *ClientState) Mutation(s Step) Mutation {
 		if s.PreferAllowed && s.Field == "removeOrderItem" && len(o.Items.Nodes) > 0 {
 			mutation.Input["sku"] = o.Items.Nodes[0].ProductID
 		}
-		if id := m.returns[o.ID]; mutation.Input["returnId"] != nil && id != "" {
-			mutation.Input["returnId"] = id
+		if s.PreferAllowed && s.Field == "requestReturn" && len(o.Items.Nodes) > 0 {
+			mutation.Input["lines"] = []map[string]any{{"sku": o.Items.Nodes[0].ProductID, "quantity": 1, "reason": "broken"}}
+		}
+		known := m.returns
+		if s.PreferAllowed {
+			allowed := map[string]string{"approveReturn": "REQUESTED", "rejectReturn": "REQUESTED", "receiveReturn": "APPROVED"}[s.Field]
+			known = slices.DeleteFunc(slices.Clone(known), func(r orderReturn) bool { return r.status != allowed })
+		}
+		if n := len(known); mutation.Input["returnId"] != nil && n > 0 {
+			r := known[max(0, n-1-s.OrderChoice)]
+			mutation.Input["orderId"], mutation.Input["returnId"] = r.order, r.id
 		}
 	}
 	switch s.VersionChoice {
@@ -394,7 +405,8 @@ func (m *ClientState) Update(sent Mutation, a Response) {
 		}
 	}
 	if order := sent.Input["orderId"]; PayloadRecordFields[sent.Field] == "return" {
-		m.returns[order.(string)] = r.ID
+		m.returns = slices.DeleteFunc(m.returns, func(known orderReturn) bool { return known.id == r.ID })
+		m.returns = append(m.returns, orderReturn{order.(string), r.ID, r.Status})
 		return
 	}
 	subject := RecordName(sent.Field, sent.Input, r)
