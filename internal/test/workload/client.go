@@ -202,8 +202,9 @@ func parseResponse(m Mutation, status int, text []byte) (Response, error) {
 	}
 	data, present := response.Data[m.Field]
 	if len(response.Errors) > 0 {
-		// If the server made the change, but could not read fields of the payload, the payload has no record.
-		unread := data != nil && strings.HasPrefix(string(*data), `{"result":null,"userErrors":[]`)
+		// If the server made the change or found another version, but could not read fields of the payload, the
+		// payload has no record.
+		unread := data != nil && (strings.HasPrefix(string(*data), `{"result":null,"userErrors":[]`) || strings.HasPrefix(string(*data), `{"result":null,"userErrors":[{"__typename":"VersionConflict"`))
 		if (data == nil && present && len(response.Errors) == 1 || unread) && !slices.ContainsFunc(response.Errors, responseError.isFinal) {
 			return Response{}, fmt.Errorf("%w: %s", ErrUnknownOutcome, response.Errors[0].Message)
 		}
