@@ -156,10 +156,14 @@ func (o Order) PaidFor(r Return) (Money, error) {
 
 // DecideReturn returns a copy of the return r of the order, which is approved, or rejected for a reason.
 //
-// It returns InvalidTransition if the status of the return does not allow it.
+// It returns InvalidTransition if the status of the return does not allow it. It returns InvalidInput if a
+// return with a refund would be rejected, because its pieces could then be refunded again in another return.
 func (o Order) DecideReturn(r Return, cmd ReturnDecision) (Return, error) {
 	if r.Status != ReturnRequested && (r.Status != ReturnApproved || cmd.To == ReturnApproved) {
 		return Return{}, NewLateReturn(o.Status, r.Status, cmd.To)
+	}
+	if cmd.To == ReturnRejected && r.Refunded.Amount.IsPos() {
+		return Return{}, NewInvalidInput(FieldPath("returnId"), "names a return with refunds of %s %s, so it cannot be rejected: receive it instead", r.Refunded.Decimal(), r.Refunded.Currency)
 	}
 	r.Status, r.RejectionReason = cmd.To, cmd.Reason
 	return r, nil

@@ -8,7 +8,7 @@ const OrderReturnsFeature = "order." + attrReturns
 
 const attrReturns = "returns"
 
-// returnAttributes declares the attributes of a return. The sum of its refunds is omitted if there is none.
+// returnAttributes declares the attributes of a return. The sum of its refunds is omitted until the first refund.
 func returnAttributes(a *attributeVisitor, r *commerce.Return) {
 	textAttribute(a, "returnId", &r.ID, commerce.ULIDLength)
 	textAttribute(a, "orderId", &r.OrderID, commerce.ULIDLength)

@@ -155,3 +155,23 @@ func TestRefusedReturns(t *testing.T) {
 	s.refuse(t, "rejectReturn", back.with("reason", "used"), "INVALID_TRANSITION input.returnId")
 	s.refuse(t, "receiveReturn", received, "INVALID_TRANSITION input.returnId")
 }
+
+// The pieces of a return are not refunded twice: a return with a refund cannot be rejected, and then its pieces
+// cannot be in another return.
+func TestRefundedReturnsAreNotRejected(t *testing.T) {
+	s := newFixture(t, storetest.Engines()[0].Client(t), smallDataset(t))
+	order := mutationInput{"orderId": s.placeWithStatus(t, commerce.Shipped)}
+	payment := order.with("kind", "CAPTURE").with("amount", mutationInput{"amount": "20"}).with("provider", "stripe").with("reference", "1")
+	s.mutate(t, "recordPayment", payment)
+	pieces := order.with("lines", []mutationInput{{"sku": "plate", "quantity": 1, "reason": "broken"}})
+	var back struct{ ID string }
+	if err := json.Unmarshal(s.mutate(t, "requestReturn", pieces).Value, &back); err != nil {
+		t.Fatal(err)
+	}
+	s.mutate(t, "approveReturn", order.with("returnId", back.ID))
+	s.mutate(t, "recordPayment", payment.with("kind", "REFUND").with("amount", mutationInput{"amount": "1"}).with("reference", "2").with("returnId", back.ID))
+	s.refuse(t, "rejectReturn", order.with("returnId", back.ID).with("reason", "used"), "INVALID input.returnId")
+	s.refuse(t, "requestReturn", pieces, "INVALID input.lines.0.quantity")
+	s.mutate(t, "receiveReturn", order.with("returnId", back.ID).with("warehouseId", "north").with("lines", []mutationInput{}))
+	storetest.AssertConsistent(t, s.db, s.table, 1)
+}
