@@ -253,6 +253,9 @@ func exceeded(e explain.Explanation, most bound.Bound) string {
 		excess = append(excess, fmt.Sprintf("%v read units, the bound is %v", e.Totals.ReadUnits, most.ReadUnits))
 	}
 	for _, r := range e.Requests {
+		if r.Path == "" {
+			excess = append(excess, r.AccessPattern+" was not planned")
+		}
 		i := slices.IndexFunc(most.Patterns, func(p bound.PatternBound) bool { return p.AccessPattern == r.AccessPattern })
 		if i < 0 {
 			excess = append(excess, r.AccessPattern+" is not in the bound")

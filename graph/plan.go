@@ -289,7 +289,7 @@ func (p plan) planRootFields(ctx context.Context, root *operation.SelectionSet) 
 		p.planItemsAfterOrders(ctx, referenced.lineItems)
 		referenced.lineItems = pendingKeys[model.OrderItemKey]{}
 	}
-	p.planReferences(ctx, &referenced)
+	p.planAfterItems(ctx, nil, &referenced)
 	p.planCustomersByEmail(ctx, &referenced.customerIDs)
 	p.rootLists(ctx, root)
 	planList(ctx, p, &sales, model.DailySales, nil)
@@ -299,11 +299,11 @@ func (p plan) planRootFields(ctx context.Context, root *operation.SelectionSet) 
 // So the orders are read first.
 func (p plan) planItemsAfterOrders(ctx context.Context, w pendingKeys[model.OrderItemKey]) {
 	p.loaders.PlanItemsAfterOrders(trace.SpanFromContext(ctx).WithPath(ctx, w.path), p.level, w.keys, func(ctx context.Context, next *loaders.Level, visible []model.OrderItemKey) {
-		var to pendingRecords
-		for _, key := range visible {
-			addOrderItemReferences([]planTarget[model.OrderItemKey]{{key, w.selections.of(key)}}, &to)
+		targets := make([]planTarget[model.OrderItemKey], len(visible))
+		for i, key := range visible {
+			targets[i] = planTarget[model.OrderItemKey]{key, w.selections.of(key)}
 		}
-		plan{p.planState, next}.planReferences(ctx, &to)
+		plan{p.planState, next}.planAfterItems(ctx, targets, &pendingRecords{})
 	})
 }
 

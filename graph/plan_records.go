@@ -192,11 +192,12 @@ func (p plan) lineItems(ctx context.Context, targets []planTarget[*commerce.Line
 	p.planAfterItems(ctx, itemKeys(targets), &pendingRecords{})
 }
 
-// planAfterItems plans the reads of line items, and of the records in to.
+// planAfterItems plans the lookups of the records in to, and the reads that the selected fields of
+// line items require. The line items are the ones in to, and targets, which need no lookup.
 func (p plan) planAfterItems(ctx context.Context, targets []planTarget[model.OrderItemKey], to *pendingRecords) {
 	addOrderItemReferences(targets, to)
 	p.planReferences(ctx, to)
-	p.planReturned(ctx, targets)
+	p.planReturned(ctx, append(targets, to.lineItems.targets()...))
 }
 
 // addOrderItemReferences adds the keys of the records to which the selected fields refer.
