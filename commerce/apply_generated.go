@@ -34,6 +34,23 @@ func (c EmployeeChange) Apply(record *Employee) {
 }
 
 // Apply copies the command's non-nil fields to a record.
+func (c FulfillmentChange) Apply(record *Fulfillment) {
+	if c.Carrier != nil {
+		record.Carrier = *c.Carrier
+	}
+	if c.TrackingNumber != nil {
+		record.TrackingNumber = *c.TrackingNumber
+	}
+	if c.TrackingURL != nil {
+		record.TrackingURL = *c.TrackingURL
+	}
+}
+
+// Apply copies the command's non-nil fields to a record.
+func (c FulfillmentStatusChange) Apply(record *FulfillmentStatus) {
+}
+
+// Apply copies the command's non-nil fields to a record.
 func (c ProductChange) Apply(record *Product) {
 	if c.Name != nil {
 		record.Name = *c.Name

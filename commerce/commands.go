@@ -175,6 +175,37 @@ type RestockedLine struct {
 	Restocked int
 }
 
+// FulfillmentRequest is the command to ship pieces of an order as a parcel.
+type FulfillmentRequest struct {
+	OrderID     OrderID
+	WarehouseID WarehouseID
+	// Lines are the pieces in the parcel. If Lines is nil, the parcel contains everything that is open.
+	Lines                                []FulfillmentLine `json:",omitempty"`
+	Carrier, TrackingNumber, TrackingURL string            `json:",omitempty"`
+	// If WithoutAddress is true, the order can lack a shipping address.
+	WithoutAddress bool `json:",omitempty"`
+	// If ExpectedVersion is not nil, the change is rejected unless the order has this version.
+	ExpectedVersion *int `json:",omitempty"`
+}
+
+// FulfillmentChange is the command to change how a parcel is tracked. A nil field keeps its current value.
+type FulfillmentChange struct {
+	OrderID                              OrderID
+	FulfillmentID                        FulfillmentID
+	Carrier, TrackingNumber, TrackingURL *string
+	// If ExpectedVersion is not nil, the change is rejected unless the order has this version.
+	ExpectedVersion *int
+}
+
+// FulfillmentStatusChange is the command to change the status of a fulfillment.
+type FulfillmentStatusChange struct {
+	OrderID       OrderID
+	FulfillmentID FulfillmentID
+	To            FulfillmentStatus
+	// If ExpectedVersion is not nil, the change is rejected unless the order has this version.
+	ExpectedVersion *int `json:",omitempty"`
+}
+
 // CustomFieldsChange is the command to change the custom fields of an order and of its line items.
 type CustomFieldsChange struct {
 	OrderID      OrderID

@@ -20,14 +20,15 @@ type Dataset struct {
 	Spending []Spending
 }
 
-// OrderWithItems is an order with all its line items, events, payments and returns. The line items are in
-// Lines, not in Order.Items.
+// OrderWithItems is an order with all its line items, events, payments, returns and fulfillments. The line
+// items are in Lines, not in Order.Items.
 type OrderWithItems struct {
 	Order
-	Lines    []LineItem
-	Events   []Event
-	Payments []Payment
-	Returns  []Return
+	Lines        []LineItem
+	Events       []Event
+	Payments     []Payment
+	Returns      []Return
+	Fulfillments []Fulfillment
 }
 
 // CompleteOrders computes the fields of orders that depend on their line items, events and customers,

@@ -27,6 +27,8 @@ type (
 	PaymentID string
 	// ReturnID is a ULID, like OrderID.
 	ReturnID string
+	// FulfillmentID is a ULID, like OrderID.
+	FulfillmentID string
 	// SKU is the ID of a product. It has the same form as a CustomerID.
 	SKU string
 	// WarehouseID has the same form as a CustomerID.

@@ -40,7 +40,9 @@ type Order struct {
 	ExpiresAt *time.Time
 	// PaymentTotals is nil until a payment is recorded.
 	PaymentTotals *PaymentTotals
-	CustomFields  CustomValues
+	// Fulfilled is nil unless the order has fulfillments that are not cancelled.
+	Fulfilled    *FulfillmentTotals
+	CustomFields CustomValues
 	// Erased is true if the personal data of the order's customer is erased. Such an order gets no further
 	// personal data.
 	Erased bool
@@ -143,6 +145,10 @@ const (
 	EventReturnApproved         EventType = "return_approved"
 	EventReturnRejected         EventType = "return_rejected"
 	EventReturnReceived         EventType = "return_received"
+	EventFulfillmentCreated     EventType = "fulfillment_created"
+	EventTrackingUpdated        EventType = "tracking_updated"
+	EventFulfillmentDelivered   EventType = "fulfillment_delivered"
+	EventFulfillmentCancelled   EventType = "fulfillment_cancelled"
 	EventImported               EventType = "imported"
 )
 
@@ -153,7 +159,8 @@ func ParseEventType(s string) (EventType, error) {
 	switch t := EventType(s); t {
 	case EventPlaced, EventConfirmed, EventShipped, EventDelivered, EventCancelled, EventItemSet, EventItemRemoved,
 		EventShippingAddressChanged, EventAdjustmentsChanged, EventBillingChanged, EventCustomFieldsChanged, EventNoteAdded, EventHeld, EventReleased, EventPaymentRecorded,
-		EventReturnRequested, EventReturnApproved, EventReturnRejected, EventReturnReceived, EventErased, EventImported:
+		EventReturnRequested, EventReturnApproved, EventReturnRejected, EventReturnReceived, EventErased,
+		EventFulfillmentCreated, EventTrackingUpdated, EventFulfillmentDelivered, EventFulfillmentCancelled, EventImported:
 		return t, nil
 	}
 	return "", NewInvalidError("is %q, which is not an event type", s)
@@ -175,8 +182,8 @@ type Event struct {
 	// NoteCustomerID is the ID of the customer who may read the note: the customer wrote it, or staff wrote
 	// it for the customer. It is empty if only staff may read the note, or if an older version stored it.
 	NoteCustomerID CustomerID `json:"-"`
-	// WarehouseID is the ID of the warehouse that shipped the order. It is set only in events of the
-	// type EventShipped.
+	// WarehouseID is the ID of the warehouse that shipped the order or parcel. It is set only in events of
+	// the types EventShipped and EventFulfillmentCreated.
 	WarehouseID WarehouseID
 }
 
@@ -184,12 +191,15 @@ type Event struct {
 func (e Event) ChangesItems() bool { return e.Type == EventItemSet || e.Type == EventItemRemoved }
 
 // HasServerNote reports whether the server wrote the event's note, so it contains no personal data.
-func (e Event) HasServerNote() bool { return e.ChangesItems() || e.Type == EventPaymentRecorded }
+func (e Event) HasServerNote() bool {
+	return e.ChangesItems() || slices.Contains([]EventType{EventPaymentRecorded, EventFulfillmentCreated, EventTrackingUpdated, EventFulfillmentDelivered, EventFulfillmentCancelled}, e.Type)
+}
 
 // IsByStaff reports whether customers cannot cause events of the type, so the actor is no customer.
 func (t EventType) IsByStaff() bool {
 	switch t {
-	case EventConfirmed, EventShipped, EventDelivered, EventAdjustmentsChanged, EventHeld, EventReleased, EventPaymentRecorded, EventErased, EventReturnApproved, EventReturnRejected, EventReturnReceived:
+	case EventConfirmed, EventShipped, EventDelivered, EventAdjustmentsChanged, EventHeld, EventReleased, EventPaymentRecorded,
+		EventFulfillmentCreated, EventTrackingUpdated, EventFulfillmentDelivered, EventFulfillmentCancelled, EventErased, EventReturnApproved, EventReturnRejected, EventReturnReceived:
 		return true
 	default:
 		return false
@@ -227,7 +237,11 @@ func (o Order) CanExpire() bool {
 	return o.Status == Pending && o.Hold == nil && o.Authorized().Amount.IsZero() && o.Captured().Amount.IsZero()
 }
 
-// AvailableTransitions returns the statuses to which the order can change next.
+// AvailableTransitions returns the statuses to which the order can change next. An order with fulfillments
+// changes its status only with them.
 func (o Order) AvailableTransitions() []Status {
+	if o.Fulfilled != nil {
+		return nil
+	}
 	return slices.DeleteFunc(o.Status.Transitions(), func(s Status) bool { return o.Hold != nil && s == Shipped })
 }

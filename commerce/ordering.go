@@ -114,14 +114,22 @@ func sumOfSubtotals(items iter.Seq[LineItem], path []string) (total Money, err e
 
 // WithStatus returns a copy of the order with the new status. Cancelling ends a hold.
 //
-// It returns InvalidTransition if the order cannot change to the new status, or is on hold and would be
-// shipped, or cancelled by its customer. It returns
+// It returns InvalidTransition if the order cannot change to the new status, has fulfillments, or is on hold
+// and would be shipped, or cancelled by its customer. It returns
 // AddressMissing if an order without a complete shipping address would be shipped, unless c.WithoutAddress
 // is true.
 func (o Order) WithStatus(c OrderStatusChange, byCustomer bool) (Order, error) {
 	if !slices.Contains(o.Status.Transitions(), c.To) {
 		return Order{}, NewInvalidTransition(o.Status, c.To)
 	}
+	if o.Fulfilled != nil {
+		return Order{}, NewHasFulfillments(o.Status, c.To)
+	}
+	return o.withStatus(c, byCustomer)
+}
+
+// withStatus is WithStatus for a possible change of the status. The order can have fulfillments.
+func (o Order) withStatus(c OrderStatusChange, byCustomer bool) (Order, error) {
 	if o.Hold != nil && (c.To == Shipped || c.To == Cancelled && byCustomer) {
 		return Order{}, NewHeld(o, c.To)
 	}

@@ -171,6 +171,19 @@ func NewHeld(o Order, to Status) InvalidTransition {
 	return InvalidTransition{newErrorDetails(CodeInvalidTransition, FieldPath("orderId"), "The order is on hold and cannot become %s: the shop must release it first.", to), o.Status, to, allowed}
 }
 
+// NewHasFulfillments returns the user error for an order whose status changes only with its fulfillments.
+func NewHasFulfillments(from, to Status) InvalidTransition {
+	hint := "cancel them first with cancelFulfillment"
+	switch to {
+	case Shipped:
+		hint = "ship the rest with createFulfillment"
+	case Delivered:
+		hint = "use deliverFulfillment for each of them"
+	case Pending, Confirmed, Cancelled:
+	}
+	return InvalidTransition{newErrorDetails(CodeInvalidTransition, FieldPath("orderId"), "The order has fulfillments and cannot become %s like this: %s.", to, hint), from, to, nil}
+}
+
 // NewLateEdit returns the user error for an edit that the status of the order no longer allows. part
 // is the part of the order that cannot change, and editable describes the orders in which it can.
 func NewLateEdit(status Status, part, editable string) InvalidTransition {

@@ -86,7 +86,7 @@ func (b CostBounds) CollectionBound(p model.AccessPattern, consistent bool) Read
 	bytes := 0
 	for _, e := range model.Entities() {
 		switch {
-		case e.PK != p.PK || e.IsEdge(): // edges are not read
+		case e.PK != p.PK || e.IsEdge() || e.PK == model.EntityOrder.PK && e.SK >= model.EntityPayment.SK: // edges, and what ReadOrderPartition omits
 		case strings.Contains(string(e.SK), "{"):
 			rest = append(rest, e)
 		default: // one record of this entity

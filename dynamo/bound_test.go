@@ -55,7 +55,7 @@ func TestRecordSizesStayWithinBounds(t *testing.T) {
 	address := commerce.Address{Recipient: name, Line1: name, Line2: name, City: name, Region: name, PostalCode: name, CountryCode: "US"}
 	order := commerce.OrderRequest{CustomerID: customer, ShippingAddress: &address, BillingAddress: &address, Contact: &commerce.OrderContact{Email: email, Phone: phones[0], Name: name},
 		Adjustments: slices.Repeat([]commerce.OrderAdjustment{{Kind: commerce.AdjustmentTax, Label: name[:commerce.MaxAdjustmentLabel], Amount: price, Line: commerce.SKU(id(0))}}, commerce.MaxAdjustments)}
-	for n := range commerce.MaxEmbeddedItems {
+	for n := range commerce.MaxLines {
 		sku := commerce.SKU(id(n))
 		_, err = store.CreateProduct(ctx, caller(), commerce.Product{SKU: sku, Name: name, Category: name, UnitPrice: price})
 		must(err)
@@ -63,6 +63,15 @@ func TestRecordSizesStayWithinBounds(t *testing.T) {
 		must(err)
 		order.Lines = append(order.Lines, commerce.OrderLine{SKU: sku, Quantity: 999_999})
 	}
+	parcel, err := store.PlaceOrder(ctx, caller(), order)
+	must(err)
+	_, err = store.ChangeOrderStatus(ctx, caller(), commerce.OrderStatusChange{OrderID: parcel.ID, To: commerce.Confirmed})
+	must(err)
+	_, err = store.CreateFulfillment(ctx, change.Caller{ID: "anonymous", Name: name}, commerce.FulfillmentRequest{
+		OrderID: parcel.ID, WarehouseID: house, Carrier: name, TrackingNumber: name, TrackingURL: strings.Repeat("u", commerce.MaxTrackingURL),
+	})
+	must(err)
+	order.Lines = order.Lines[:commerce.MaxEmbeddedItems]
 	placed, err := store.PlaceOrder(ctx, caller(), order)
 	must(err)
 	order.ExpiresAt = new(placed.PlacedAt.Add(time.Hour))

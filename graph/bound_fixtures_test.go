@@ -172,6 +172,14 @@ func newHardFixture(name string, shards, run int) *fixture {
 				o.Returns = append(o.Returns, commerce.Return{ID: commerce.ReturnID(hardOrder(n*1000 + r)), OrderID: o.ID, Status: commerce.ReturnRequested, Lines: lines, Amount: price, CreatedAt: at, UpdatedAt: at,
 					RejectionReason: padded("r", commerce.MaxReturnReason), Actor: padded("a", 100)})
 			}
+			if w.full || o.Status == commerce.Shipped || n%4 == 0 { // the status need not follow from the parcels
+				o.Fulfillments = append(o.Fulfillments, commerce.Fulfillment{ID: commerce.FulfillmentID(hardOrder(n * 1000)), OrderID: o.ID, WarehouseID: house(0), Status: commerce.FulfillmentDelivered, CreatedAt: at, UpdatedAt: at,
+					Carrier: padded("c", 200), TrackingNumber: padded("t", 200), TrackingURL: padded("https://example.com/", commerce.MaxTrackingURL), Actor: padded("a", 200)})
+				for l := range lines {
+					o.Fulfillments[0].Lines = append(o.Fulfillments[0].Lines, commerce.FulfillmentLine{SKU: sku(l), Quantity: 9_999})
+				}
+				o.Fulfilled = &commerce.FulfillmentTotals{Count: 1, Shipped: o.Fulfillments[0].Lines}
+			}
 			events := 1
 			if n == 3 {
 				events = hardEvents // more than one read can return

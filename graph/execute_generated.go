@@ -20,6 +20,7 @@ type fieldResolvers struct {
 	addressResolvers         AddressResolver
 	customerResolvers        CustomerResolver
 	employeeResolvers        EmployeeResolver
+	fulfillmentResolvers     FulfillmentResolver
 	inventoryLevelResolvers  InventoryLevelResolver
 	mutationResolvers        MutationResolver
 	orderResolvers           OrderResolver
@@ -44,6 +45,7 @@ func newFieldResolvers(root ResolverRoot, generated *executionContext) *fieldRes
 		addressResolvers:         root.Address(),
 		customerResolvers:        root.Customer(),
 		employeeResolvers:        root.Employee(),
+		fulfillmentResolvers:     root.Fulfillment(),
 		inventoryLevelResolvers:  root.InventoryLevel(),
 		mutationResolvers:        root.Mutation(),
 		orderResolvers:           root.Order(),
@@ -81,6 +83,8 @@ func objectTypeOf(name string) operation.ObjectType {
 		return operation.ObjectType{Satisfies: approveReturnPayloadImplementors, Field: numberApproveReturnPayload}
 	case "AssignAccountRepPayload":
 		return operation.ObjectType{Satisfies: assignAccountRepPayloadImplementors, Field: numberAssignAccountRepPayload}
+	case "CancelFulfillmentPayload":
+		return operation.ObjectType{Satisfies: cancelFulfillmentPayloadImplementors, Field: numberCancelFulfillmentPayload}
 	case "CancelOrderPayload":
 		return operation.ObjectType{Satisfies: cancelOrderPayloadImplementors, Field: numberCancelOrderPayload}
 	case "Category":
@@ -93,6 +97,8 @@ func objectTypeOf(name string) operation.ObjectType {
 		return operation.ObjectType{Satisfies: confirmOrderPayloadImplementors, Field: numberConfirmOrderPayload}
 	case "CreateCustomerPayload":
 		return operation.ObjectType{Satisfies: createCustomerPayloadImplementors, Field: numberCreateCustomerPayload}
+	case "CreateFulfillmentPayload":
+		return operation.ObjectType{Satisfies: createFulfillmentPayloadImplementors, Field: numberCreateFulfillmentPayload}
 	case "CreateProductPayload":
 		return operation.ObjectType{Satisfies: createProductPayloadImplementors, Field: numberCreateProductPayload}
 	case "CreateWarehousePayload":
@@ -107,6 +113,8 @@ func objectTypeOf(name string) operation.ObjectType {
 		return operation.ObjectType{Satisfies: dailySalesImplementors, Field: numberDailySales}
 	case "DeletedCustomer":
 		return operation.ObjectType{Satisfies: deletedCustomerImplementors, Field: numberDeletedCustomer}
+	case "DeliverFulfillmentPayload":
+		return operation.ObjectType{Satisfies: deliverFulfillmentPayloadImplementors, Field: numberDeliverFulfillmentPayload}
 	case "DeliverOrderPayload":
 		return operation.ObjectType{Satisfies: deliverOrderPayloadImplementors, Field: numberDeliverOrderPayload}
 	case "EmailTaken":
@@ -119,6 +127,14 @@ func objectTypeOf(name string) operation.ObjectType {
 		return operation.ObjectType{Satisfies: employeeEdgeImplementors, Field: numberEmployeeEdge}
 	case "EraseCustomerPayload":
 		return operation.ObjectType{Satisfies: eraseCustomerPayloadImplementors, Field: numberEraseCustomerPayload}
+	case "Fulfillment":
+		return operation.ObjectType{Satisfies: fulfillmentImplementors, Field: numberFulfillment}
+	case "FulfillmentConnection":
+		return operation.ObjectType{Satisfies: fulfillmentConnectionImplementors, Field: numberFulfillmentConnection}
+	case "FulfillmentEdge":
+		return operation.ObjectType{Satisfies: fulfillmentEdgeImplementors, Field: numberFulfillmentEdge}
+	case "FulfillmentLine":
+		return operation.ObjectType{Satisfies: fulfillmentLineImplementors, Field: numberFulfillmentLine}
 	case "HireEmployeePayload":
 		return operation.ObjectType{Satisfies: hireEmployeePayloadImplementors, Field: numberHireEmployeePayload}
 	case "HoldOrderPayload":
@@ -245,6 +261,8 @@ func objectTypeOf(name string) operation.ObjectType {
 		return operation.ObjectType{Satisfies: updateProductPayloadImplementors, Field: numberUpdateProductPayload}
 	case "UpdateShippingAddressPayload":
 		return operation.ObjectType{Satisfies: updateShippingAddressPayloadImplementors, Field: numberUpdateShippingAddressPayload}
+	case "UpdateTrackingPayload":
+		return operation.ObjectType{Satisfies: updateTrackingPayloadImplementors, Field: numberUpdateTrackingPayload}
 	case "UpdateWarehousePayload":
 		return operation.ObjectType{Satisfies: updateWarehousePayloadImplementors, Field: numberUpdateWarehousePayload}
 	case "VersionConflict":
@@ -684,6 +702,55 @@ func (x *execution) fieldAssignAccountRepPayload(f *operation.Field, obj *Payloa
 	}
 }
 
+func numberCancelFulfillmentPayload(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "fulfillment":
+		return 1, nil
+	case "userErrors":
+		return 2, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectCancelFulfillmentPayload writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectCancelFulfillmentPayload(set *operation.SelectionSet, obj *Payload[commerce.Fulfillment]) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldCancelFulfillmentPayload(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldCancelFulfillmentPayload writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldCancelFulfillmentPayload(f *operation.Field, obj *Payload[commerce.Fulfillment]) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"CancelFulfillmentPayload"`...)
+		return true
+	case 1: // fulfillment
+		if obj.Value == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectFulfillment(f.Set, obj.Value)
+		x.leave()
+		return written || x.writeNull()
+	case 2: // userErrors
+		return x.listUserError(f, obj.UserErrors)
+	default:
+		panic("CancelFulfillmentPayload has no field number " + strconv.Itoa(f.Number))
+	}
+}
+
 func numberCancelOrderPayload(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
@@ -1021,6 +1088,55 @@ func (x *execution) fieldCreateCustomerPayload(f *operation.Field, obj *Payload[
 		return x.listUserError(f, obj.UserErrors)
 	default:
 		panic("CreateCustomerPayload has no field number " + strconv.Itoa(f.Number))
+	}
+}
+
+func numberCreateFulfillmentPayload(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "fulfillment":
+		return 1, nil
+	case "userErrors":
+		return 2, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectCreateFulfillmentPayload writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectCreateFulfillmentPayload(set *operation.SelectionSet, obj *Payload[commerce.Fulfillment]) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldCreateFulfillmentPayload(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldCreateFulfillmentPayload writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldCreateFulfillmentPayload(f *operation.Field, obj *Payload[commerce.Fulfillment]) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"CreateFulfillmentPayload"`...)
+		return true
+	case 1: // fulfillment
+		if obj.Value == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectFulfillment(f.Set, obj.Value)
+		x.leave()
+		return written || x.writeNull()
+	case 2: // userErrors
+		return x.listUserError(f, obj.UserErrors)
+	default:
+		panic("CreateFulfillmentPayload has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -1603,6 +1719,55 @@ func (x *execution) resolveDeletedCustomerErased(f *operation.Field, obj *commer
 	return obj.Erased(), true
 }
 
+func numberDeliverFulfillmentPayload(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "fulfillment":
+		return 1, nil
+	case "userErrors":
+		return 2, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectDeliverFulfillmentPayload writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectDeliverFulfillmentPayload(set *operation.SelectionSet, obj *Payload[commerce.Fulfillment]) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldDeliverFulfillmentPayload(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldDeliverFulfillmentPayload writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldDeliverFulfillmentPayload(f *operation.Field, obj *Payload[commerce.Fulfillment]) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"DeliverFulfillmentPayload"`...)
+		return true
+	case 1: // fulfillment
+		if obj.Value == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectFulfillment(f.Set, obj.Value)
+		x.leave()
+		return written || x.writeNull()
+	case 2: // userErrors
+		return x.listUserError(f, obj.UserErrors)
+	default:
+		panic("DeliverFulfillmentPayload has no field number " + strconv.Itoa(f.Number))
+	}
+}
+
 func numberDeliverOrderPayload(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
@@ -2099,6 +2264,362 @@ func (x *execution) fieldEraseCustomerPayload(f *operation.Field, obj *Payload[c
 		return x.listUserError(f, obj.UserErrors)
 	default:
 		panic("EraseCustomerPayload has no field number " + strconv.Itoa(f.Number))
+	}
+}
+
+func numberFulfillment(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "id":
+		return 1, nil
+	case "status":
+		return 2, nil
+	case "lines":
+		return 3, nil
+	case "warehouse":
+		return 4, nil
+	case "carrier":
+		return 5, nil
+	case "trackingNumber":
+		return 6, nil
+	case "trackingUrl":
+		return 7, nil
+	case "createdAt":
+		return 8, nil
+	case "updatedAt":
+		return 9, nil
+	case "actor":
+		return 10, nil
+	case "order":
+		return 11, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectFulfillment writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectFulfillment(set *operation.SelectionSet, obj *commerce.Fulfillment) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldFulfillment(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldFulfillment writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldFulfillment(f *operation.Field, obj *commerce.Fulfillment) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"Fulfillment"`...)
+		return true
+	case 1: // id
+		x.out = scalar.AppendString(x.out, string(obj.ID))
+		return true
+	case 2: // status
+		x.out = appendFulfillmentStatus(x.out, obj.Status)
+		return true
+	case 3: // lines
+		return x.listFulfillmentLine(f, obj.Lines)
+	case 4: // warehouse
+		v, ok := x.resolveFulfillmentWarehouse(f, obj)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectWarehouse(f.Set, v)
+		x.leave()
+		return written || x.writeNull()
+	case 5: // carrier
+		v, ok := x.resolveFulfillmentCarrier(f, obj)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.out = scalar.AppendString(x.out, *v)
+		return true
+	case 6: // trackingNumber
+		v, ok := x.resolveFulfillmentTrackingNumber(f, obj)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.out = scalar.AppendString(x.out, *v)
+		return true
+	case 7: // trackingUrl
+		v, ok := x.resolveFulfillmentTrackingURL(f, obj)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.out = scalar.AppendString(x.out, *v)
+		return true
+	case 8: // createdAt
+		x.out = scalar.AppendDateTime(x.out, obj.CreatedAt)
+		return true
+	case 9: // updatedAt
+		x.out = scalar.AppendDateTime(x.out, obj.UpdatedAt)
+		return true
+	case 10: // actor
+		x.out = scalar.AppendString(x.out, obj.Actor)
+		return true
+	case 11: // order
+		v, ok := x.resolveFulfillmentOrder(f, obj)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectOrder(f.Set, v)
+		x.leave()
+		return written || x.writeNull()
+	default:
+		panic("Fulfillment has no field number " + strconv.Itoa(f.Number))
+	}
+}
+
+func (x *execution) resolveFulfillmentWarehouse(f *operation.Field, obj *commerce.Fulfillment) (v *commerce.Warehouse, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
+	v, err := x.fulfillmentResolvers.Warehouse(x.resolverCtx, obj)
+	return v, x.recordError(f, err)
+}
+
+func (x *execution) resolveFulfillmentCarrier(f *operation.Field, obj *commerce.Fulfillment) (v *string, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
+	v, err := x.fulfillmentResolvers.Carrier(x.resolverCtx, obj)
+	return v, x.recordError(f, err)
+}
+
+func (x *execution) resolveFulfillmentTrackingNumber(f *operation.Field, obj *commerce.Fulfillment) (v *string, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
+	v, err := x.fulfillmentResolvers.TrackingNumber(x.resolverCtx, obj)
+	return v, x.recordError(f, err)
+}
+
+func (x *execution) resolveFulfillmentTrackingURL(f *operation.Field, obj *commerce.Fulfillment) (v *string, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
+	v, err := x.fulfillmentResolvers.TrackingURL(x.resolverCtx, obj)
+	return v, x.recordError(f, err)
+}
+
+func (x *execution) resolveFulfillmentOrder(f *operation.Field, obj *commerce.Fulfillment) (v *commerce.Order, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
+	v, err := x.fulfillmentResolvers.Order(x.resolverCtx, obj)
+	return v, x.recordError(f, err)
+}
+
+func numberFulfillmentConnection(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "nodes":
+		return 1, nil
+	case "edges":
+		return 2, nil
+	case "pageInfo":
+		return 3, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectFulfillmentConnection writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectFulfillmentConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.Fulfillment]) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldFulfillmentConnection(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldFulfillmentConnection writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldFulfillmentConnection(f *operation.Field, obj *paging.Connection[*commerce.Fulfillment]) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"FulfillmentConnection"`...)
+		return true
+	case 1: // nodes
+		v, ok := x.resolveFulfillmentConnectionNodes(f, obj)
+		if !ok {
+			return false
+		}
+		return x.listFulfillment(f, v)
+	case 2: // edges
+		v, ok := x.resolveFulfillmentConnectionEdges(f, obj)
+		if !ok {
+			return false
+		}
+		return x.listFulfillmentEdge(f, v)
+	case 3: // pageInfo
+		v, ok := x.resolveFulfillmentConnectionPageInfo(f, obj)
+		if !ok {
+			return false
+		}
+		if v == nil {
+			return x.recordMissing(f, nullElement)
+		}
+		x.enter(f)
+		written := x.objectPageInfo(f.Set, v)
+		x.leave()
+		return written
+	default:
+		panic("FulfillmentConnection has no field number " + strconv.Itoa(f.Number))
+	}
+}
+
+func (x *execution) resolveFulfillmentConnectionNodes(f *operation.Field, obj *paging.Connection[*commerce.Fulfillment]) (v []*commerce.Fulfillment, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	return obj.Nodes(), true
+}
+
+func (x *execution) resolveFulfillmentConnectionEdges(f *operation.Field, obj *paging.Connection[*commerce.Fulfillment]) (v []*paging.Edge[*commerce.Fulfillment], ok bool) {
+	defer x.recoverPanic(f, &ok)
+	return obj.Edges(), true
+}
+
+func (x *execution) resolveFulfillmentConnectionPageInfo(f *operation.Field, obj *paging.Connection[*commerce.Fulfillment]) (v *paging.PageInfo, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	return obj.PageInfo(), true
+}
+
+func numberFulfillmentEdge(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "cursor":
+		return 1, nil
+	case "node":
+		return 2, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectFulfillmentEdge writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectFulfillmentEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.Fulfillment]) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldFulfillmentEdge(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldFulfillmentEdge writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldFulfillmentEdge(f *operation.Field, obj *paging.Edge[*commerce.Fulfillment]) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"FulfillmentEdge"`...)
+		return true
+	case 1: // cursor
+		v, ok := x.resolveFulfillmentEdgeCursor(f, obj)
+		if !ok {
+			return false
+		}
+		x.out = scalar.AppendString(x.out, v)
+		return true
+	case 2: // node
+		v, ok := x.resolveFulfillmentEdgeNode(f, obj)
+		if !ok {
+			return false
+		}
+		if v == nil {
+			return x.recordMissing(f, nullElement)
+		}
+		x.enter(f)
+		written := x.objectFulfillment(f.Set, v)
+		x.leave()
+		return written
+	default:
+		panic("FulfillmentEdge has no field number " + strconv.Itoa(f.Number))
+	}
+}
+
+func (x *execution) resolveFulfillmentEdgeCursor(f *operation.Field, obj *paging.Edge[*commerce.Fulfillment]) (v string, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	return obj.Cursor(), true
+}
+
+func (x *execution) resolveFulfillmentEdgeNode(f *operation.Field, obj *paging.Edge[*commerce.Fulfillment]) (v *commerce.Fulfillment, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	return obj.Node(), true
+}
+
+func numberFulfillmentLine(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "sku":
+		return 1, nil
+	case "quantity":
+		return 2, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectFulfillmentLine writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectFulfillmentLine(set *operation.SelectionSet, obj *commerce.FulfillmentLine) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldFulfillmentLine(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldFulfillmentLine writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldFulfillmentLine(f *operation.Field, obj *commerce.FulfillmentLine) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"FulfillmentLine"`...)
+		return true
+	case 1: // sku
+		x.out = scalar.AppendString(x.out, string(obj.SKU))
+		return true
+	case 2: // quantity
+		x.out = scalar.AppendInt(x.out, obj.Quantity)
+		return true
+	default:
+		panic("FulfillmentLine has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -2811,26 +3332,34 @@ func numberMutation(name string) (int, operation.ArgumentsReader) {
 		return 21, readMutationRejectReturnArguments
 	case "receiveReturn":
 		return 22, readMutationReceiveReturnArguments
+	case "createFulfillment":
+		return 23, readMutationCreateFulfillmentArguments
+	case "updateTracking":
+		return 24, readMutationUpdateTrackingArguments
+	case "deliverFulfillment":
+		return 25, readMutationDeliverFulfillmentArguments
+	case "cancelFulfillment":
+		return 26, readMutationCancelFulfillmentArguments
 	case "createProduct":
-		return 23, readMutationCreateProductArguments
+		return 27, readMutationCreateProductArguments
 	case "updateProduct":
-		return 24, readMutationUpdateProductArguments
+		return 28, readMutationUpdateProductArguments
 	case "createWarehouse":
-		return 25, readMutationCreateWarehouseArguments
+		return 29, readMutationCreateWarehouseArguments
 	case "updateWarehouse":
-		return 26, readMutationUpdateWarehouseArguments
+		return 30, readMutationUpdateWarehouseArguments
 	case "setInventoryLevel":
-		return 27, readMutationSetInventoryLevelArguments
+		return 31, readMutationSetInventoryLevelArguments
 	case "adjustInventory":
-		return 28, readMutationAdjustInventoryArguments
+		return 32, readMutationAdjustInventoryArguments
 	case "transferInventory":
-		return 29, readMutationTransferInventoryArguments
+		return 33, readMutationTransferInventoryArguments
 	case "hireEmployee":
-		return 30, readMutationHireEmployeeArguments
+		return 34, readMutationHireEmployeeArguments
 	case "updateEmployee":
-		return 31, readMutationUpdateEmployeeArguments
+		return 35, readMutationUpdateEmployeeArguments
 	case "setCustomFields":
-		return 32, readMutationSetCustomFieldsArguments
+		return 36, readMutationSetCustomFieldsArguments
 	default:
 		return 0, nil
 	}
@@ -3107,7 +3636,55 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectReceiveReturnPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 23: // createProduct
+	case 23: // createFulfillment
+		v, ok := x.resolveMutationCreateFulfillment(f)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectCreateFulfillmentPayload(f.Set, v)
+		x.leave()
+		return written || x.writeNull()
+	case 24: // updateTracking
+		v, ok := x.resolveMutationUpdateTracking(f)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectUpdateTrackingPayload(f.Set, v)
+		x.leave()
+		return written || x.writeNull()
+	case 25: // deliverFulfillment
+		v, ok := x.resolveMutationDeliverFulfillment(f)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectDeliverFulfillmentPayload(f.Set, v)
+		x.leave()
+		return written || x.writeNull()
+	case 26: // cancelFulfillment
+		v, ok := x.resolveMutationCancelFulfillment(f)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectCancelFulfillmentPayload(f.Set, v)
+		x.leave()
+		return written || x.writeNull()
+	case 27: // createProduct
 		v, ok := x.resolveMutationCreateProduct(f)
 		if !ok {
 			return x.writeNull()
@@ -3119,7 +3696,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectCreateProductPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 24: // updateProduct
+	case 28: // updateProduct
 		v, ok := x.resolveMutationUpdateProduct(f)
 		if !ok {
 			return x.writeNull()
@@ -3131,7 +3708,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectUpdateProductPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 25: // createWarehouse
+	case 29: // createWarehouse
 		v, ok := x.resolveMutationCreateWarehouse(f)
 		if !ok {
 			return x.writeNull()
@@ -3143,7 +3720,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectCreateWarehousePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 26: // updateWarehouse
+	case 30: // updateWarehouse
 		v, ok := x.resolveMutationUpdateWarehouse(f)
 		if !ok {
 			return x.writeNull()
@@ -3155,7 +3732,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectUpdateWarehousePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 27: // setInventoryLevel
+	case 31: // setInventoryLevel
 		v, ok := x.resolveMutationSetInventoryLevel(f)
 		if !ok {
 			return x.writeNull()
@@ -3167,7 +3744,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectSetInventoryLevelPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 28: // adjustInventory
+	case 32: // adjustInventory
 		v, ok := x.resolveMutationAdjustInventory(f)
 		if !ok {
 			return x.writeNull()
@@ -3179,7 +3756,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectAdjustInventoryPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 29: // transferInventory
+	case 33: // transferInventory
 		v, ok := x.resolveMutationTransferInventory(f)
 		if !ok {
 			return x.writeNull()
@@ -3191,7 +3768,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectTransferInventoryPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 30: // hireEmployee
+	case 34: // hireEmployee
 		v, ok := x.resolveMutationHireEmployee(f)
 		if !ok {
 			return x.writeNull()
@@ -3203,7 +3780,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectHireEmployeePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 31: // updateEmployee
+	case 35: // updateEmployee
 		v, ok := x.resolveMutationUpdateEmployee(f)
 		if !ok {
 			return x.writeNull()
@@ -3215,7 +3792,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectUpdateEmployeePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 32: // setCustomFields
+	case 36: // setCustomFields
 		v, ok := x.resolveMutationSetCustomFields(f)
 		if !ok {
 			return x.writeNull()
@@ -3716,6 +4293,94 @@ func (x *execution) resolveMutationReceiveReturn(f *operation.Field) (v *Payload
 	return v, x.recordError(f, err)
 }
 
+type mutationCreateFulfillmentArguments struct {
+	input input.CreateFulfillmentInput
+}
+
+func readMutationCreateFulfillmentArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_createFulfillment_args(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return &mutationCreateFulfillmentArguments{
+		input: read["input"].(input.CreateFulfillmentInput),
+	}, nil
+}
+
+func (x *execution) resolveMutationCreateFulfillment(f *operation.Field) (v *Payload[commerce.Fulfillment], ok bool) {
+	defer x.recoverPanic(f, &ok)
+	a := f.ArgumentsIn(x.operation.arguments).(*mutationCreateFulfillmentArguments)
+	x.currentField = f
+	v, err := x.mutationResolvers.CreateFulfillment(x.resolverCtx, a.input)
+	return v, x.recordError(f, err)
+}
+
+type mutationUpdateTrackingArguments struct {
+	input input.UpdateTrackingInput
+}
+
+func readMutationUpdateTrackingArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_updateTracking_args(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return &mutationUpdateTrackingArguments{
+		input: read["input"].(input.UpdateTrackingInput),
+	}, nil
+}
+
+func (x *execution) resolveMutationUpdateTracking(f *operation.Field) (v *Payload[commerce.Fulfillment], ok bool) {
+	defer x.recoverPanic(f, &ok)
+	a := f.ArgumentsIn(x.operation.arguments).(*mutationUpdateTrackingArguments)
+	x.currentField = f
+	v, err := x.mutationResolvers.UpdateTracking(x.resolverCtx, a.input)
+	return v, x.recordError(f, err)
+}
+
+type mutationDeliverFulfillmentArguments struct {
+	input input.DeliverFulfillmentInput
+}
+
+func readMutationDeliverFulfillmentArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_deliverFulfillment_args(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return &mutationDeliverFulfillmentArguments{
+		input: read["input"].(input.DeliverFulfillmentInput),
+	}, nil
+}
+
+func (x *execution) resolveMutationDeliverFulfillment(f *operation.Field) (v *Payload[commerce.Fulfillment], ok bool) {
+	defer x.recoverPanic(f, &ok)
+	a := f.ArgumentsIn(x.operation.arguments).(*mutationDeliverFulfillmentArguments)
+	x.currentField = f
+	v, err := x.mutationResolvers.DeliverFulfillment(x.resolverCtx, a.input)
+	return v, x.recordError(f, err)
+}
+
+type mutationCancelFulfillmentArguments struct {
+	input input.CancelFulfillmentInput
+}
+
+func readMutationCancelFulfillmentArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_cancelFulfillment_args(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return &mutationCancelFulfillmentArguments{
+		input: read["input"].(input.CancelFulfillmentInput),
+	}, nil
+}
+
+func (x *execution) resolveMutationCancelFulfillment(f *operation.Field) (v *Payload[commerce.Fulfillment], ok bool) {
+	defer x.recoverPanic(f, &ok)
+	a := f.ArgumentsIn(x.operation.arguments).(*mutationCancelFulfillmentArguments)
+	x.currentField = f
+	v, err := x.mutationResolvers.CancelFulfillment(x.resolverCtx, a.input)
+	return v, x.recordError(f, err)
+}
+
 type mutationCreateProductArguments struct {
 	input input.CreateProductInput
 }
@@ -4025,40 +4690,44 @@ func numberOrder(name string) (int, operation.ArgumentsReader) {
 		return 11, readOrderPaymentsArguments
 	case "returns":
 		return 12, readOrderReturnsArguments
-	case "paymentState":
-		return 13, nil
-	case "authorized":
+	case "fulfillments":
+		return 13, readOrderFulfillmentsArguments
+	case "fulfillmentState":
 		return 14, nil
-	case "captured":
+	case "paymentState":
 		return 15, nil
-	case "refunded":
+	case "authorized":
 		return 16, nil
-	case "outstanding":
+	case "captured":
 		return 17, nil
-	case "placedAt":
+	case "refunded":
 		return 18, nil
-	case "updatedAt":
+	case "outstanding":
 		return 19, nil
-	case "availableTransitions":
+	case "placedAt":
 		return 20, nil
-	case "hold":
+	case "updatedAt":
 		return 21, nil
-	case "expiresAt":
+	case "availableTransitions":
 		return 22, nil
-	case "shippingAddress":
+	case "hold":
 		return 23, nil
-	case "billingAddress":
+	case "expiresAt":
 		return 24, nil
-	case "contact":
+	case "shippingAddress":
 		return 25, nil
-	case "trackingNumber":
+	case "billingAddress":
 		return 26, nil
-	case "carrier":
+	case "contact":
 		return 27, nil
-	case "accountRep":
+	case "trackingNumber":
 		return 28, nil
-	case "version":
+	case "carrier":
 		return 29, nil
+	case "accountRep":
+		return 30, nil
+	case "version":
+		return 31, nil
 	default:
 		return 0, nil
 	}
@@ -4186,14 +4855,33 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectReturnConnection(f.Set, v)
 		x.leave()
 		return written
-	case 13: // paymentState
+	case 13: // fulfillments
+		v, ok := x.resolveOrderFulfillments(f, obj)
+		if !ok {
+			return false
+		}
+		if v == nil {
+			return x.recordMissing(f, nullElement)
+		}
+		x.enter(f)
+		written := x.objectFulfillmentConnection(f.Set, v)
+		x.leave()
+		return written
+	case 14: // fulfillmentState
+		v, ok := x.resolveOrderFulfillmentState(f, obj)
+		if !ok {
+			return false
+		}
+		x.out = appendFulfillmentState(x.out, v)
+		return true
+	case 15: // paymentState
 		v, ok := x.resolveOrderPaymentState(f, obj)
 		if !ok {
 			return false
 		}
 		x.out = appendPaymentState(x.out, v)
 		return true
-	case 14: // authorized
+	case 16: // authorized
 		v, ok := x.resolveOrderAuthorized(f, obj)
 		if !ok {
 			return false
@@ -4202,7 +4890,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectMoney(f.Set, &v)
 		x.leave()
 		return written
-	case 15: // captured
+	case 17: // captured
 		v, ok := x.resolveOrderCaptured(f, obj)
 		if !ok {
 			return false
@@ -4211,7 +4899,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectMoney(f.Set, &v)
 		x.leave()
 		return written
-	case 16: // refunded
+	case 18: // refunded
 		v, ok := x.resolveOrderRefunded(f, obj)
 		if !ok {
 			return false
@@ -4220,7 +4908,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectMoney(f.Set, &v)
 		x.leave()
 		return written
-	case 17: // outstanding
+	case 19: // outstanding
 		v, ok := x.resolveOrderOutstanding(f, obj)
 		if !ok {
 			return false
@@ -4229,19 +4917,19 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectMoney(f.Set, &v)
 		x.leave()
 		return written
-	case 18: // placedAt
+	case 20: // placedAt
 		x.out = scalar.AppendDateTime(x.out, obj.PlacedAt)
 		return true
-	case 19: // updatedAt
+	case 21: // updatedAt
 		x.out = scalar.AppendDateTime(x.out, obj.UpdatedAt)
 		return true
-	case 20: // availableTransitions
+	case 22: // availableTransitions
 		v, ok := x.resolveOrderAvailableTransitions(f, obj)
 		if !ok {
 			return false
 		}
 		return x.listOrderStatus(f, v)
-	case 21: // hold
+	case 23: // hold
 		if obj.Hold == nil {
 			return x.writeNull()
 		}
@@ -4249,13 +4937,13 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectOrderHold(f.Set, obj.Hold)
 		x.leave()
 		return written || x.writeNull()
-	case 22: // expiresAt
+	case 24: // expiresAt
 		if obj.ExpiresAt == nil {
 			return x.writeNull()
 		}
 		x.out = scalar.AppendDateTime(x.out, *obj.ExpiresAt)
 		return true
-	case 23: // shippingAddress
+	case 25: // shippingAddress
 		if obj.ShippingAddress == nil {
 			return x.writeNull()
 		}
@@ -4263,7 +4951,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectAddress(f.Set, obj.ShippingAddress)
 		x.leave()
 		return written || x.writeNull()
-	case 24: // billingAddress
+	case 26: // billingAddress
 		if obj.BillingAddress == nil {
 			return x.writeNull()
 		}
@@ -4271,7 +4959,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectAddress(f.Set, obj.BillingAddress)
 		x.leave()
 		return written || x.writeNull()
-	case 25: // contact
+	case 27: // contact
 		if obj.Contact == nil {
 			return x.writeNull()
 		}
@@ -4279,7 +4967,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectOrderContact(f.Set, obj.Contact)
 		x.leave()
 		return written || x.writeNull()
-	case 26: // trackingNumber
+	case 28: // trackingNumber
 		v, ok := x.resolveOrderTrackingNumber(f, obj)
 		if !ok {
 			return x.writeNull()
@@ -4289,7 +4977,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		}
 		x.out = scalar.AppendString(x.out, *v)
 		return true
-	case 27: // carrier
+	case 29: // carrier
 		v, ok := x.resolveOrderCarrier(f, obj)
 		if !ok {
 			return x.writeNull()
@@ -4299,7 +4987,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		}
 		x.out = scalar.AppendString(x.out, *v)
 		return true
-	case 28: // accountRep
+	case 30: // accountRep
 		v, ok := x.resolveOrderAccountRep(f, obj)
 		if !ok {
 			return x.writeNull()
@@ -4311,7 +4999,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectEmployee(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 29: // version
+	case 31: // version
 		x.out = scalar.AppendInt(x.out, obj.Version)
 		return true
 	case 0:
@@ -4477,6 +5165,40 @@ func (x *execution) resolveOrderReturns(f *operation.Field, obj *commerce.Order)
 	x.pages++
 	v, err := x.orderResolvers.Returns(x.resolverCtx, obj, a.first, a.after, a.last, a.before)
 	return v, x.recordError(f, err)
+}
+
+type orderFulfillmentsArguments struct {
+	first  *int32
+	after  *string
+	last   *int32
+	before *string
+}
+
+func readOrderFulfillmentsArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Order_fulfillments_args(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return &orderFulfillmentsArguments{
+		first:  read["first"].(*int32),
+		after:  read["after"].(*string),
+		last:   read["last"].(*int32),
+		before: read["before"].(*string),
+	}, nil
+}
+
+func (x *execution) resolveOrderFulfillments(f *operation.Field, obj *commerce.Order) (v *paging.Connection[*commerce.Fulfillment], ok bool) {
+	defer x.recoverPanic(f, &ok)
+	a := f.ArgumentsIn(x.operation.arguments).(*orderFulfillmentsArguments)
+	x.currentField = f
+	x.pages++
+	v, err := x.orderResolvers.Fulfillments(x.resolverCtx, obj, a.first, a.after, a.last, a.before)
+	return v, x.recordError(f, err)
+}
+
+func (x *execution) resolveOrderFulfillmentState(f *operation.Field, obj *commerce.Order) (v commerce.FulfillmentState, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	return obj.FulfillmentState(), true
 }
 
 func (x *execution) resolveOrderPaymentState(f *operation.Field, obj *commerce.Order) (v commerce.PaymentState, ok bool) {
@@ -5205,16 +5927,18 @@ func numberOrderItem(name string) (int, operation.ArgumentsReader) {
 		return 4, nil
 	case "quantity":
 		return 5, nil
-	case "unitPrice":
+	case "shipped":
 		return 6, nil
-	case "subtotal":
+	case "unitPrice":
 		return 7, nil
-	case "product":
+	case "subtotal":
 		return 8, nil
-	case "returned":
+	case "product":
 		return 9, nil
-	case "order":
+	case "returned":
 		return 10, nil
+	case "order":
+		return 11, nil
 	default:
 		return 0, nil
 	}
@@ -5256,12 +5980,19 @@ func (x *execution) fieldOrderItem(f *operation.Field, obj *commerce.LineItem) b
 	case 5: // quantity
 		x.out = scalar.AppendInt(x.out, obj.Quantity)
 		return true
-	case 6: // unitPrice
+	case 6: // shipped
+		v, ok := x.resolveOrderItemShipped(f, obj)
+		if !ok {
+			return false
+		}
+		x.out = scalar.AppendInt32(x.out, v)
+		return true
+	case 7: // unitPrice
 		x.enter(f)
 		written := x.objectMoney(f.Set, &obj.UnitPrice)
 		x.leave()
 		return written
-	case 7: // subtotal
+	case 8: // subtotal
 		v, ok := x.resolveOrderItemSubtotal(f, obj)
 		if !ok {
 			return false
@@ -5270,7 +6001,7 @@ func (x *execution) fieldOrderItem(f *operation.Field, obj *commerce.LineItem) b
 		written := x.objectMoney(f.Set, &v)
 		x.leave()
 		return written
-	case 8: // product
+	case 9: // product
 		v, ok := x.resolveOrderItemProduct(f, obj)
 		if !ok {
 			return x.writeNull()
@@ -5282,14 +6013,14 @@ func (x *execution) fieldOrderItem(f *operation.Field, obj *commerce.LineItem) b
 		written := x.objectProduct(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 9: // returned
+	case 10: // returned
 		v, ok := x.resolveOrderItemReturned(f, obj)
 		if !ok {
 			return false
 		}
 		x.out = scalar.AppendInt32(x.out, v)
 		return true
-	case 10: // order
+	case 11: // order
 		v, ok := x.resolveOrderItemOrder(f, obj)
 		if !ok {
 			return x.writeNull()
@@ -5306,6 +6037,13 @@ func (x *execution) fieldOrderItem(f *operation.Field, obj *commerce.LineItem) b
 	default:
 		panic("OrderItem has no field number " + strconv.Itoa(f.Number))
 	}
+}
+
+func (x *execution) resolveOrderItemShipped(f *operation.Field, obj *commerce.LineItem) (v int32, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
+	v, err := x.orderItemResolvers.Shipped(x.resolverCtx, obj)
+	return v, x.recordError(f, err)
 }
 
 func (x *execution) resolveOrderItemSubtotal(f *operation.Field, obj *commerce.LineItem) (v commerce.Money, ok bool) {
@@ -6501,34 +7239,36 @@ func numberQuery(name string) (int, operation.ArgumentsReader) {
 		return 13, readQueryExpiringOrdersArguments
 	case "returns":
 		return 14, readQueryReturnsArguments
+	case "orderByTrackingNumber":
+		return 15, readQueryOrderByTrackingNumberArguments
 	case "product":
-		return 15, readQueryProductArguments
+		return 16, readQueryProductArguments
 	case "productsBySku":
-		return 16, readQueryProductsBySkuArguments
+		return 17, readQueryProductsBySkuArguments
 	case "quote":
-		return 17, readQueryQuoteArguments
+		return 18, readQueryQuoteArguments
 	case "products":
-		return 18, readQueryProductsArguments
+		return 19, readQueryProductsArguments
 	case "categories":
-		return 19, readQueryCategoriesArguments
+		return 20, readQueryCategoriesArguments
 	case "inventoryLevel":
-		return 20, readQueryInventoryLevelArguments
+		return 21, readQueryInventoryLevelArguments
 	case "employee":
-		return 21, readQueryEmployeeArguments
+		return 22, readQueryEmployeeArguments
 	case "employees":
-		return 22, readQueryEmployeesArguments
+		return 23, readQueryEmployeesArguments
 	case "employeesByName":
-		return 23, readQueryEmployeesByNameArguments
+		return 24, readQueryEmployeesByNameArguments
 	case "employeesByJobTitle":
-		return 24, readQueryEmployeesByJobTitleArguments
+		return 25, readQueryEmployeesByJobTitleArguments
 	case "warehouse":
-		return 25, readQueryWarehouseArguments
+		return 26, readQueryWarehouseArguments
 	case "warehouses":
-		return 26, readQueryWarehousesArguments
+		return 27, readQueryWarehousesArguments
 	case "_entities":
-		return 27, readQueryEntitiesArguments
+		return 28, readQueryEntitiesArguments
 	case "_service":
-		return 28, nil
+		return 29, nil
 	default:
 		return 0, nil
 	}
@@ -6701,7 +7441,19 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectReturnConnection(f.Set, v)
 		x.leave()
 		return written
-	case 15: // product
+	case 15: // orderByTrackingNumber
+		v, ok := x.resolveQueryOrderByTrackingNumber(f)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectOrder(f.Set, v)
+		x.leave()
+		return written || x.writeNull()
+	case 16: // product
 		v, ok := x.resolveQueryProduct(f)
 		if !ok {
 			return x.writeNull()
@@ -6713,13 +7465,13 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectProduct(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 16: // productsBySku
+	case 17: // productsBySku
 		v, ok := x.resolveQueryProductsBySku(f)
 		if !ok {
 			return false
 		}
 		return x.listProductOrNull(f, v)
-	case 17: // quote
+	case 18: // quote
 		v, ok := x.resolveQueryQuote(f)
 		if !ok {
 			return x.writeNull()
@@ -6731,7 +7483,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectQuote(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 18: // products
+	case 19: // products
 		v, ok := x.resolveQueryProducts(f)
 		if !ok {
 			return false
@@ -6743,7 +7495,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectProductConnection(f.Set, v)
 		x.leave()
 		return written
-	case 19: // categories
+	case 20: // categories
 		v, ok := x.resolveQueryCategories(f)
 		if !ok {
 			return false
@@ -6755,7 +7507,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectCategoryConnection(f.Set, v)
 		x.leave()
 		return written
-	case 20: // inventoryLevel
+	case 21: // inventoryLevel
 		v, ok := x.resolveQueryInventoryLevel(f)
 		if !ok {
 			return x.writeNull()
@@ -6767,7 +7519,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectInventoryLevel(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 21: // employee
+	case 22: // employee
 		v, ok := x.resolveQueryEmployee(f)
 		if !ok {
 			return x.writeNull()
@@ -6779,7 +7531,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployee(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 22: // employees
+	case 23: // employees
 		v, ok := x.resolveQueryEmployees(f)
 		if !ok {
 			return false
@@ -6791,7 +7543,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
-	case 23: // employeesByName
+	case 24: // employeesByName
 		v, ok := x.resolveQueryEmployeesByName(f)
 		if !ok {
 			return false
@@ -6803,7 +7555,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
-	case 24: // employeesByJobTitle
+	case 25: // employeesByJobTitle
 		v, ok := x.resolveQueryEmployeesByJobTitle(f)
 		if !ok {
 			return false
@@ -6815,7 +7567,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
-	case 25: // warehouse
+	case 26: // warehouse
 		v, ok := x.resolveQueryWarehouse(f)
 		if !ok {
 			return x.writeNull()
@@ -6827,7 +7579,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectWarehouse(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 26: // warehouses
+	case 27: // warehouses
 		v, ok := x.resolveQueryWarehouses(f)
 		if !ok {
 			return false
@@ -6839,13 +7591,13 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectWarehouseConnection(f.Set, v)
 		x.leave()
 		return written
-	case 27: // _entities
+	case 28: // _entities
 		v, ok := x.resolveQueryEntities(f)
 		if !ok {
 			return false
 		}
 		return x.list_EntityOrNull(f, v)
-	case 28: // _service
+	case 29: // _service
 		v, ok := x.resolveQueryService(f)
 		if !ok {
 			return false
@@ -7196,6 +7948,28 @@ func (x *execution) resolveQueryReturns(f *operation.Field) (v *paging.Connectio
 	x.currentField = f
 	x.pages++
 	v, err := x.queryResolvers.Returns(x.resolverCtx, a.status, a.first, a.after, a.last, a.before)
+	return v, x.recordError(f, err)
+}
+
+type queryOrderByTrackingNumberArguments struct {
+	trackingNumber string
+}
+
+func readQueryOrderByTrackingNumberArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_orderByTrackingNumber_args(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return &queryOrderByTrackingNumberArguments{
+		trackingNumber: read["trackingNumber"].(string),
+	}, nil
+}
+
+func (x *execution) resolveQueryOrderByTrackingNumber(f *operation.Field) (v *commerce.Order, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	a := f.ArgumentsIn(x.operation.arguments).(*queryOrderByTrackingNumberArguments)
+	x.currentField = f
+	v, err := x.queryResolvers.OrderByTrackingNumber(x.resolverCtx, a.trackingNumber)
 	return v, x.recordError(f, err)
 }
 
@@ -9168,6 +9942,55 @@ func (x *execution) fieldUpdateShippingAddressPayload(f *operation.Field, obj *P
 	}
 }
 
+func numberUpdateTrackingPayload(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "fulfillment":
+		return 1, nil
+	case "userErrors":
+		return 2, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectUpdateTrackingPayload writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectUpdateTrackingPayload(set *operation.SelectionSet, obj *Payload[commerce.Fulfillment]) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldUpdateTrackingPayload(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldUpdateTrackingPayload writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldUpdateTrackingPayload(f *operation.Field, obj *Payload[commerce.Fulfillment]) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"UpdateTrackingPayload"`...)
+		return true
+	case 1: // fulfillment
+		if obj.Value == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectFulfillment(f.Set, obj.Value)
+		x.leave()
+		return written || x.writeNull()
+	case 2: // userErrors
+		return x.listUserError(f, obj.UserErrors)
+	default:
+		panic("UpdateTrackingPayload has no field number " + strconv.Itoa(f.Number))
+	}
+}
+
 func numberUpdateWarehousePayload(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
@@ -9945,6 +10768,43 @@ func (x *execution) listEmployeeEdge(f *operation.Field, list []*paging.Edge[*co
 	return x.closeList(from, valid)
 }
 
+func (x *execution) listFulfillment(f *operation.Field, list []*commerce.Fulfillment) bool {
+	from, valid := x.openList(f), true
+	for i, v := range list {
+		x.element(i)
+		if v == nil {
+			valid = x.recordMissingElement()
+		} else if !x.objectFulfillment(f.Set, v) {
+			valid = false
+		}
+	}
+	return x.closeList(from, valid)
+}
+
+func (x *execution) listFulfillmentEdge(f *operation.Field, list []*paging.Edge[*commerce.Fulfillment]) bool {
+	from, valid := x.openList(f), true
+	for i, v := range list {
+		x.element(i)
+		if v == nil {
+			valid = x.recordMissingElement()
+		} else if !x.objectFulfillmentEdge(f.Set, v) {
+			valid = false
+		}
+	}
+	return x.closeList(from, valid)
+}
+
+func (x *execution) listFulfillmentLine(f *operation.Field, list []commerce.FulfillmentLine) bool {
+	from, valid := x.openList(f), true
+	for i := range list {
+		x.element(i)
+		if !x.objectFulfillmentLine(f.Set, &list[i]) {
+			valid = false
+		}
+	}
+	return x.closeList(from, valid)
+}
+
 func (x *execution) listInventoryLevel(f *operation.Field, list []*commerce.InventoryLevel) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
@@ -10331,6 +11191,32 @@ func appendErrorCode(b []byte, v commerce.ErrorCode) []byte {
 	}
 }
 
+func appendFulfillmentState(b []byte, v commerce.FulfillmentState) []byte {
+	switch v {
+	case commerce.StateUnfulfilled:
+		return append(b, `"UNFULFILLED"`...)
+	case commerce.StatePartiallyFulfilled:
+		return append(b, `"PARTIALLY_FULFILLED"`...)
+	case commerce.StateFulfilled:
+		return append(b, `"FULFILLED"`...)
+	default:
+		return append(b, `""`...)
+	}
+}
+
+func appendFulfillmentStatus(b []byte, v commerce.FulfillmentStatus) []byte {
+	switch v {
+	case commerce.FulfillmentShipped:
+		return append(b, `"SHIPPED"`...)
+	case commerce.FulfillmentDelivered:
+		return append(b, `"DELIVERED"`...)
+	case commerce.FulfillmentCancelled:
+		return append(b, `"CANCELLED"`...)
+	default:
+		return append(b, `""`...)
+	}
+}
+
 func appendNoteVisibility(b []byte, v commerce.NoteVisibility) []byte {
 	switch v {
 	case commerce.VisibilityStaff:
@@ -10384,6 +11270,14 @@ func appendOrderEventType(b []byte, v commerce.EventType) []byte {
 		return append(b, `"RETURN_REJECTED"`...)
 	case commerce.EventReturnReceived:
 		return append(b, `"RETURN_RECEIVED"`...)
+	case commerce.EventFulfillmentCreated:
+		return append(b, `"FULFILLMENT_CREATED"`...)
+	case commerce.EventTrackingUpdated:
+		return append(b, `"TRACKING_UPDATED"`...)
+	case commerce.EventFulfillmentDelivered:
+		return append(b, `"FULFILLMENT_DELIVERED"`...)
+	case commerce.EventFulfillmentCancelled:
+		return append(b, `"FULFILLMENT_CANCELLED"`...)
 	case commerce.EventImported:
 		return append(b, `"IMPORTED"`...)
 	default:

@@ -26,6 +26,7 @@ type ResolverRoot interface {
 	Address() AddressResolver
 	Customer() CustomerResolver
 	Employee() EmployeeResolver
+	Fulfillment() FulfillmentResolver
 	InventoryLevel() InventoryLevelResolver
 	Mutation() MutationResolver
 	Order() OrderResolver
@@ -89,6 +90,11 @@ type ComplexityRoot struct {
 		Value      func(childComplexity int) int
 	}
 
+	CancelFulfillmentPayload struct {
+		UserErrors func(childComplexity int) int
+		Value      func(childComplexity int) int
+	}
+
 	CancelOrderPayload struct {
 		UserErrors func(childComplexity int) int
 		Value      func(childComplexity int) int
@@ -116,6 +122,11 @@ type ComplexityRoot struct {
 	}
 
 	CreateCustomerPayload struct {
+		UserErrors func(childComplexity int) int
+		Value      func(childComplexity int) int
+	}
+
+	CreateFulfillmentPayload struct {
 		UserErrors func(childComplexity int) int
 		Value      func(childComplexity int) int
 	}
@@ -168,6 +179,11 @@ type ComplexityRoot struct {
 		ID        func(childComplexity int) int
 	}
 
+	DeliverFulfillmentPayload struct {
+		UserErrors func(childComplexity int) int
+		Value      func(childComplexity int) int
+	}
+
 	DeliverOrderPayload struct {
 		UserErrors func(childComplexity int) int
 		Value      func(childComplexity int) int
@@ -206,6 +222,36 @@ type ComplexityRoot struct {
 	EraseCustomerPayload struct {
 		UserErrors func(childComplexity int) int
 		Value      func(childComplexity int) int
+	}
+
+	Fulfillment struct {
+		Actor          func(childComplexity int) int
+		Carrier        func(childComplexity int) int
+		CreatedAt      func(childComplexity int) int
+		ID             func(childComplexity int) int
+		Lines          func(childComplexity int) int
+		Order          func(childComplexity int) int
+		Status         func(childComplexity int) int
+		TrackingNumber func(childComplexity int) int
+		TrackingURL    func(childComplexity int) int
+		UpdatedAt      func(childComplexity int) int
+		Warehouse      func(childComplexity int) int
+	}
+
+	FulfillmentConnection struct {
+		Edges    func(childComplexity int) int
+		Nodes    func(childComplexity int) int
+		PageInfo func(childComplexity int) int
+	}
+
+	FulfillmentEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+	}
+
+	FulfillmentLine struct {
+		Quantity func(childComplexity int) int
+		SKU      func(childComplexity int) int
 	}
 
 	HireEmployeePayload struct {
@@ -277,11 +323,14 @@ type ComplexityRoot struct {
 		AdjustInventory       func(childComplexity int, input input.AdjustInventoryInput) int
 		ApproveReturn         func(childComplexity int, input input.ApproveReturnInput) int
 		AssignAccountRep      func(childComplexity int, input input.AssignAccountRepInput) int
+		CancelFulfillment     func(childComplexity int, input input.CancelFulfillmentInput) int
 		CancelOrder           func(childComplexity int, input input.CancelOrderInput) int
 		ConfirmOrder          func(childComplexity int, input input.ConfirmOrderInput) int
 		CreateCustomer        func(childComplexity int, input input.CreateCustomerInput) int
+		CreateFulfillment     func(childComplexity int, input input.CreateFulfillmentInput) int
 		CreateProduct         func(childComplexity int, input input.CreateProductInput) int
 		CreateWarehouse       func(childComplexity int, input input.CreateWarehouseInput) int
+		DeliverFulfillment    func(childComplexity int, input input.DeliverFulfillmentInput) int
 		DeliverOrder          func(childComplexity int, input input.DeliverOrderInput) int
 		EraseCustomer         func(childComplexity int, input input.EraseCustomerInput) int
 		HireEmployee          func(childComplexity int, input input.HireEmployeeInput) int
@@ -304,6 +353,7 @@ type ComplexityRoot struct {
 		UpdateOrder           func(childComplexity int, input input.UpdateOrderInput) int
 		UpdateProduct         func(childComplexity int, input input.UpdateProductInput) int
 		UpdateShippingAddress func(childComplexity int, input input.UpdateShippingAddressInput) int
+		UpdateTracking        func(childComplexity int, input input.UpdateTrackingInput) int
 		UpdateWarehouse       func(childComplexity int, input input.UpdateWarehouseInput) int
 	}
 
@@ -324,6 +374,8 @@ type ComplexityRoot struct {
 		Contact              func(childComplexity int) int
 		Customer             func(childComplexity int) int
 		ExpiresAt            func(childComplexity int) int
+		FulfillmentState     func(childComplexity int) int
+		Fulfillments         func(childComplexity int, first *int32, after *string, last *int32, before *string) int
 		Hold                 func(childComplexity int) int
 		ID                   func(childComplexity int) int
 		Item                 func(childComplexity int, productID string) int
@@ -406,6 +458,7 @@ type ComplexityRoot struct {
 		Quantity  func(childComplexity int) int
 		Returned  func(childComplexity int) int
 		SKU       func(childComplexity int) int
+		Shipped   func(childComplexity int) int
 		Subtotal  func(childComplexity int) int
 		UnitPrice func(childComplexity int) int
 	}
@@ -503,34 +556,35 @@ type ComplexityRoot struct {
 	}
 
 	Query struct {
-		Categories           func(childComplexity int, first *int32, after *string, last *int32, before *string) int
-		Customer             func(childComplexity int, id string) int
-		CustomerByEmail      func(childComplexity int, email string) int
-		Customers            func(childComplexity int, namePrefix *string, emailPrefix *string, first *int32, after *string, last *int32, before *string) int
-		Employee             func(childComplexity int, id string) int
-		Employees            func(childComplexity int, hired *commerce.DateRange, first *int32, after *string, last *int32, before *string) int
-		EmployeesByJobTitle  func(childComplexity int, jobTitle string, first *int32, after *string, last *int32, before *string) int
-		EmployeesByName      func(childComplexity int, name string, first *int32, after *string, last *int32, before *string) int
-		ExpiringOrders       func(childComplexity int, first *int32, after *string, last *int32, before *string) int
-		InventoryLevel       func(childComplexity int, sku string, warehouseID string) int
-		Order                func(childComplexity int, id string) int
-		OrderCounts          func(childComplexity int) int
-		OrderItem            func(childComplexity int, orderID string, productID string) int
-		Orders               func(childComplexity int, statuses []commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) int
-		OrdersByID           func(childComplexity int, ids []string) int
-		OrdersByPaymentState func(childComplexity int, paymentState commerce.PaymentDue, first *int32, after *string, last *int32, before *string) int
-		OrdersByStatus       func(childComplexity int, status commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) int
-		Product              func(childComplexity int, sku string) int
-		Products             func(childComplexity int, category *string, namePrefix *string, first *int32, after *string, last *int32, before *string) int
-		ProductsBySku        func(childComplexity int, skus []string) int
-		Quote                func(childComplexity int, input input.QuoteInput) int
-		Returns              func(childComplexity int, status commerce.ReturnStatus, first *int32, after *string, last *int32, before *string) int
-		Sales                func(childComplexity int, placed commerce.DateRange, currency commerce.Currency) int
-		Viewer               func(childComplexity int) int
-		Warehouse            func(childComplexity int, id string) int
-		Warehouses           func(childComplexity int, first *int32, after *string, last *int32, before *string) int
-		__resolve__service   func(childComplexity int) int
-		__resolve_entities   func(childComplexity int, representations []any) int
+		Categories            func(childComplexity int, first *int32, after *string, last *int32, before *string) int
+		Customer              func(childComplexity int, id string) int
+		CustomerByEmail       func(childComplexity int, email string) int
+		Customers             func(childComplexity int, namePrefix *string, emailPrefix *string, first *int32, after *string, last *int32, before *string) int
+		Employee              func(childComplexity int, id string) int
+		Employees             func(childComplexity int, hired *commerce.DateRange, first *int32, after *string, last *int32, before *string) int
+		EmployeesByJobTitle   func(childComplexity int, jobTitle string, first *int32, after *string, last *int32, before *string) int
+		EmployeesByName       func(childComplexity int, name string, first *int32, after *string, last *int32, before *string) int
+		ExpiringOrders        func(childComplexity int, first *int32, after *string, last *int32, before *string) int
+		InventoryLevel        func(childComplexity int, sku string, warehouseID string) int
+		Order                 func(childComplexity int, id string) int
+		OrderByTrackingNumber func(childComplexity int, trackingNumber string) int
+		OrderCounts           func(childComplexity int) int
+		OrderItem             func(childComplexity int, orderID string, productID string) int
+		Orders                func(childComplexity int, statuses []commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) int
+		OrdersByID            func(childComplexity int, ids []string) int
+		OrdersByPaymentState  func(childComplexity int, paymentState commerce.PaymentDue, first *int32, after *string, last *int32, before *string) int
+		OrdersByStatus        func(childComplexity int, status commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) int
+		Product               func(childComplexity int, sku string) int
+		Products              func(childComplexity int, category *string, namePrefix *string, first *int32, after *string, last *int32, before *string) int
+		ProductsBySku         func(childComplexity int, skus []string) int
+		Quote                 func(childComplexity int, input input.QuoteInput) int
+		Returns               func(childComplexity int, status commerce.ReturnStatus, first *int32, after *string, last *int32, before *string) int
+		Sales                 func(childComplexity int, placed commerce.DateRange, currency commerce.Currency) int
+		Viewer                func(childComplexity int) int
+		Warehouse             func(childComplexity int, id string) int
+		Warehouses            func(childComplexity int, first *int32, after *string, last *int32, before *string) int
+		__resolve__service    func(childComplexity int) int
+		__resolve_entities    func(childComplexity int, representations []any) int
 	}
 
 	Quote struct {
@@ -694,6 +748,11 @@ type ComplexityRoot struct {
 		Value      func(childComplexity int) int
 	}
 
+	UpdateTrackingPayload struct {
+		UserErrors func(childComplexity int) int
+		Value      func(childComplexity int) int
+	}
+
 	UpdateWarehousePayload struct {
 		UserErrors func(childComplexity int) int
 		Value      func(childComplexity int) int
@@ -758,6 +817,15 @@ type EmployeeResolver interface {
 	OrderCount(ctx context.Context, obj *commerce.Employee) (*int32, error)
 }
 
+type FulfillmentResolver interface {
+	Warehouse(ctx context.Context, obj *commerce.Fulfillment) (*commerce.Warehouse, error)
+	Carrier(ctx context.Context, obj *commerce.Fulfillment) (*string, error)
+	TrackingNumber(ctx context.Context, obj *commerce.Fulfillment) (*string, error)
+	TrackingURL(ctx context.Context, obj *commerce.Fulfillment) (*string, error)
+
+	Order(ctx context.Context, obj *commerce.Fulfillment) (*commerce.Order, error)
+}
+
 type InventoryLevelResolver interface {
 	Product(ctx context.Context, obj *commerce.InventoryLevel) (*commerce.Product, error)
 
@@ -787,6 +855,10 @@ type MutationResolver interface {
 	ApproveReturn(ctx context.Context, input input.ApproveReturnInput) (*Payload[commerce.Return], error)
 	RejectReturn(ctx context.Context, input input.RejectReturnInput) (*Payload[commerce.Return], error)
 	ReceiveReturn(ctx context.Context, input input.ReceiveReturnInput) (*Payload[commerce.Return], error)
+	CreateFulfillment(ctx context.Context, input input.CreateFulfillmentInput) (*Payload[commerce.Fulfillment], error)
+	UpdateTracking(ctx context.Context, input input.UpdateTrackingInput) (*Payload[commerce.Fulfillment], error)
+	DeliverFulfillment(ctx context.Context, input input.DeliverFulfillmentInput) (*Payload[commerce.Fulfillment], error)
+	CancelFulfillment(ctx context.Context, input input.CancelFulfillmentInput) (*Payload[commerce.Fulfillment], error)
 	CreateProduct(ctx context.Context, input input.CreateProductInput) (*Payload[commerce.Product], error)
 	UpdateProduct(ctx context.Context, input input.UpdateProductInput) (*Payload[commerce.Product], error)
 	CreateWarehouse(ctx context.Context, input input.CreateWarehouseInput) (*Payload[commerce.Warehouse], error)
@@ -808,6 +880,7 @@ type OrderResolver interface {
 	Timeline(ctx context.Context, obj *commerce.Order, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Event], error)
 	Payments(ctx context.Context, obj *commerce.Order, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Payment], error)
 	Returns(ctx context.Context, obj *commerce.Order, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Return], error)
+	Fulfillments(ctx context.Context, obj *commerce.Order, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Fulfillment], error)
 
 	TrackingNumber(ctx context.Context, obj *commerce.Order) (*string, error)
 	Carrier(ctx context.Context, obj *commerce.Order) (*string, error)
@@ -834,6 +907,8 @@ type OrderEventResolver interface {
 }
 
 type OrderItemResolver interface {
+	Shipped(ctx context.Context, obj *commerce.LineItem) (int32, error)
+
 	Product(ctx context.Context, obj *commerce.LineItem) (*commerce.Product, error)
 	Returned(ctx context.Context, obj *commerce.LineItem) (int32, error)
 	Order(ctx context.Context, obj *commerce.LineItem) (*commerce.Order, error)
@@ -875,6 +950,7 @@ type QueryResolver interface {
 	OrdersByPaymentState(ctx context.Context, paymentState commerce.PaymentDue, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error)
 	ExpiringOrders(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error)
 	Returns(ctx context.Context, status commerce.ReturnStatus, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Return], error)
+	OrderByTrackingNumber(ctx context.Context, trackingNumber string) (*commerce.Order, error)
 	Product(ctx context.Context, sku string) (*commerce.Product, error)
 	ProductsBySku(ctx context.Context, skus []string) ([]*commerce.Product, error)
 	Quote(ctx context.Context, input input.QuoteInput) (*commerce.Quote, error)
@@ -1090,6 +1166,24 @@ type OrderItemEdge {
   cursor: String!
   "The record."
   node: OrderItem!
+}
+
+"A page of fulfillments."
+type FulfillmentConnection {
+  "The fulfillments in this page."
+  nodes: [Fulfillment!]!
+  "The fulfillments in this page, each with its cursor."
+  edges: [FulfillmentEdge!]!
+  "The cursors of the first and last record in this page, and whether there are pages before and after it."
+  pageInfo: PageInfo!
+}
+
+"One record of a ` + "`" + `FulfillmentConnection` + "`" + `, with its cursor."
+type FulfillmentEdge {
+  "The position of the record in the list. To read the records after or before it, pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `. All filter arguments must stay the same."
+  cursor: String!
+  "The record."
+  node: Fulfillment!
 }
 
 "A page of payments."
@@ -1883,6 +1977,119 @@ input ReleaseOrderInput {
   expectedVersion: Int
 }
 
+"Units of an order to ship as a parcel."
+input CreateFulfillmentInput {
+  "The order's ID."
+  orderId: ID!
+  "The ID of the warehouse that ships the parcel."
+  warehouseId: ID!
+  "The units in the parcel. If the field is omitted, the parcel contains all open units of the order."
+  lines: [FulfillmentLineInput!]
+  """
+  If true, the server also ships an order that has no shipping address. If false, the server rejects
+  such an order with the user error ` + "`" + `AddressMissing` + "`" + `.
+  """
+  withoutAddress: Boolean! = false
+  "The name of the company that transports the parcel. It has up to 200 bytes."
+  carrier: String
+  "The carrier's tracking number. It has up to 200 bytes and must not contain ` + "`" + `#` + "`" + `."
+  trackingNumber: String
+  """
+  The address of a web page that shows where the parcel is. It begins with ` + "`" + `https://` + "`" + ` or ` + "`" + `http://` + "`" + ` and has
+  up to 1,000 bytes.
+  """
+  trackingUrl: String
+  """
+  The ` + "`" + `version` + "`" + ` that the fulfillment had when the client read it. If the version has changed since
+  then, the mutation changes nothing, and returns the user error ` + "`" + `VersionConflict` + "`" + ` and the current
+  fulfillment. If this field is omitted, the server does not check the version.
+  """
+  expectedVersion: Int
+  """
+  A key, such as a new UUID, that makes it safe to send this request again. After the mutation
+  succeeds, the server stores the key for 24 hours. If the caller sends the same input and key
+  again, the server changes nothing and returns the result of the first request. The key has up to
+  128 bytes and must not contain ` + "`" + `#` + "`" + `. Different callers can use the same key. On a server without
+  authentication, all clients count as one caller.
+  """
+  idempotencyKey: String
+}
+
+"Units of a product to ship."
+input FulfillmentLineInput {
+  "The product's SKU."
+  sku: ID!
+  "The number of units, which is at least 1."
+  quantity: Int!
+}
+
+"How a parcel is tracked. Fields that are omitted or null keep their current values."
+input UpdateTrackingInput {
+  "The order's ID."
+  orderId: ID!
+  "The fulfillment's ID."
+  fulfillmentId: ID!
+  "The name of the company that transports the parcel. It has up to 200 bytes."
+  carrier: String
+  "The carrier's tracking number. It has up to 200 bytes and must not contain ` + "`" + `#` + "`" + `."
+  trackingNumber: String
+  """
+  The address of a web page that shows where the parcel is. It begins with ` + "`" + `https://` + "`" + ` or ` + "`" + `http://` + "`" + ` and has
+  up to 1,000 bytes.
+  """
+  trackingUrl: String
+  """
+  The ` + "`" + `version` + "`" + ` that the fulfillment had when the client read it. If the version has changed since
+  then, the mutation changes nothing, and returns the user error ` + "`" + `VersionConflict` + "`" + ` and the current
+  fulfillment. If this field is omitted, the server does not check the version.
+  """
+  expectedVersion: Int
+}
+
+"A parcel that has arrived."
+input DeliverFulfillmentInput {
+  "The order's ID."
+  orderId: ID!
+  "The fulfillment's ID."
+  fulfillmentId: ID!
+  """
+  The ` + "`" + `version` + "`" + ` that the fulfillment had when the client read it. If the version has changed since
+  then, the mutation changes nothing, and returns the user error ` + "`" + `VersionConflict` + "`" + ` and the current
+  fulfillment. If this field is omitted, the server does not check the version.
+  """
+  expectedVersion: Int
+  """
+  A key, such as a new UUID, that makes it safe to send this request again. After the mutation
+  succeeds, the server stores the key for 24 hours. If the caller sends the same input and key
+  again, the server changes nothing and returns the result of the first request. The key has up to
+  128 bytes and must not contain ` + "`" + `#` + "`" + `. Different callers can use the same key. On a server without
+  authentication, all clients count as one caller.
+  """
+  idempotencyKey: String
+}
+
+"A fulfillment to cancel."
+input CancelFulfillmentInput {
+  "The order's ID."
+  orderId: ID!
+  "The fulfillment's ID."
+  fulfillmentId: ID!
+  """
+  The ` + "`" + `version` + "`" + ` that the fulfillment had when the client read it. If the version has changed since
+  then, the mutation changes nothing, and returns the user error ` + "`" + `VersionConflict` + "`" + ` and the current
+  fulfillment. If this field is omitted, the server does not check the version.
+  """
+  expectedVersion: Int
+  """
+  A key, such as a new UUID, that makes it safe to send this request again. After the mutation
+  succeeds, the server stores the key for 24 hours. If the caller sends the same input and key
+  again, the server changes nothing and returns the result of the first request. The key has up to
+  128 bytes and must not contain ` + "`" + `#` + "`" + `. Different callers can use the same key. On a server without
+  authentication, all clients count as one caller.
+  """
+  idempotencyKey: String
+}
+
 "A payment to record."
 input RecordPaymentInput {
   "The order's ID."
@@ -2295,7 +2502,8 @@ type Mutation {
     @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict", "InvalidTransition", "IdempotencyKeyReused"])
   """
   Ships a confirmed order, and subtracts its units from the stock of a warehouse. If the order has
-  no shipping address, the input must contain ` + "`" + `withoutAddress: true` + "`" + `.
+  no shipping address, the input must contain ` + "`" + `withoutAddress: true` + "`" + `. To ship an order in several
+  parcels, use ` + "`" + `createFulfillment` + "`" + `.
 
   Cost: one DynamoDB transaction (write pattern WP6). Access: staff, admins, services.
   """
@@ -2305,7 +2513,8 @@ type Mutation {
   ): ShipOrderPayload @access(permission: FULFIL_ORDER)
     @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict", "InvalidTransition", "AddressMissing", "InsufficientStock", "TooManyLines", "IdempotencyKeyReused"])
   """
-  Records that a shipped order has arrived. The status of the order changes to ` + "`" + `DELIVERED` + "`" + `.
+  Records that a shipped order has arrived. The status of the order changes to ` + "`" + `DELIVERED` + "`" + `. If the
+  order has fulfillments, use ` + "`" + `deliverFulfillment` + "`" + ` instead.
 
   Cost: one DynamoDB transaction (write pattern WP7). Access: staff, admins, services.
   """
@@ -2315,7 +2524,8 @@ type Mutation {
   ): DeliverOrderPayload @access(permission: FULFIL_ORDER)
     @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict", "InvalidTransition", "IdempotencyKeyReused"])
   """
-  Cancels a pending or confirmed order, and releases the stock that it reserves.
+  Cancels a pending or confirmed order, and releases the stock that it reserves. If the order has
+  fulfillments, they must be cancelled first.
 
   Cost: one DynamoDB transaction (write pattern WP8). Access: customers (their own), staff, admins,
   services.
@@ -2489,6 +2699,54 @@ type Mutation {
     input: ReceiveReturnInput!
   ): ReceiveReturnPayload @access(permission: FULFIL_ORDER)
     @userErrors(types: ["InvalidInput", "NotFound", "InvalidTransition", "IdempotencyKeyReused"])
+  """
+  Ships units of a confirmed order as a parcel, and subtracts them from the stock of a warehouse. An order
+  can have several fulfillments, also from different warehouses. The fulfillment of the last open units
+  changes the status of the order to ` + "`" + `SHIPPED` + "`" + `. If the order has no shipping address, the input must contain
+  ` + "`" + `withoutAddress: true` + "`" + `.
+
+  If the table is older than fulfillments, an operator must first run ` + "`" + `ordergraph table apply
+  order.fulfillments` + "`" + `.
+
+  Cost: one DynamoDB transaction (write pattern WP31). Access: staff, admins, services.
+  """
+  createFulfillment(
+    "The order, the warehouse and the units."
+    input: CreateFulfillmentInput!
+  ): CreateFulfillmentPayload @access(permission: FULFIL_ORDER)
+    @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict", "InvalidTransition", "AddressMissing", "InsufficientStock", "TooManyLines", "IdempotencyKeyReused"])
+  """
+  Changes how a parcel is tracked. Fields that are omitted or null keep their current values.
+
+  Cost: one DynamoDB transaction (write pattern WP32). Access: staff, admins, services.
+  """
+  updateTracking(
+    "The fulfillment and its new values."
+    input: UpdateTrackingInput!
+  ): UpdateTrackingPayload @access(permission: FULFIL_ORDER)
+    @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict"])
+  """
+  Records that a parcel has arrived. If the order is shipped and this was its last parcel under way, the
+  status of the order changes to ` + "`" + `DELIVERED` + "`" + `.
+
+  Cost: one DynamoDB transaction (write pattern WP33). Access: staff, admins, services.
+  """
+  deliverFulfillment(
+    "The fulfillment."
+    input: DeliverFulfillmentInput!
+  ): DeliverFulfillmentPayload @access(permission: FULFIL_ORDER)
+    @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict", "IdempotencyKeyReused"])
+  """
+  Cancels a fulfillment that has not arrived, and returns its units to the stock of the warehouse. This is
+  possible only while the order is ` + "`" + `CONFIRMED` + "`" + `, because an order never returns to an earlier status.
+
+  Cost: one DynamoDB transaction (write pattern WP34). Access: staff, admins, services.
+  """
+  cancelFulfillment(
+    "The fulfillment."
+    input: CancelFulfillmentInput!
+  ): CancelFulfillmentPayload @access(permission: FULFIL_ORDER)
+    @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict", "InvalidTransition", "IdempotencyKeyReused"])
   """
   Creates a product, which has no stock yet. To add stock, use ` + "`" + `setInventoryLevel` + "`" + ` or
   ` + "`" + `adjustInventory` + "`" + `.
@@ -3102,6 +3360,54 @@ type ReceiveReturnPayload {
 }
 
 """
+The result of ` + "`" + `createFulfillment` + "`" + `. If the mutation was rejected, ` + "`" + `fulfillment` + "`" + ` is null. After a ` + "`" + `VersionConflict` + "`" + `, however, it contains the current record.
+
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `InvalidTransition` + "`" + `, ` + "`" + `AddressMissing` + "`" + `, ` + "`" + `InsufficientStock` + "`" + `, ` + "`" + `TooManyLines` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `.
+"""
+type CreateFulfillmentPayload {
+  "The fulfillment after the mutation. If the user error is a ` + "`" + `VersionConflict` + "`" + `, the field contains the current fulfillment, or null if the fulfillment does not exist. After any other user error, the field is null."
+  fulfillment: Fulfillment
+  "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
+  userErrors: [UserError!]!
+}
+
+"""
+The result of ` + "`" + `updateTracking` + "`" + `. If the mutation was rejected, ` + "`" + `fulfillment` + "`" + ` is null. After a ` + "`" + `VersionConflict` + "`" + `, however, it contains the current record.
+
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `.
+"""
+type UpdateTrackingPayload {
+  "The fulfillment after the mutation. If the user error is a ` + "`" + `VersionConflict` + "`" + `, the field contains the current fulfillment, or null if the fulfillment does not exist. After any other user error, the field is null."
+  fulfillment: Fulfillment
+  "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
+  userErrors: [UserError!]!
+}
+
+"""
+The result of ` + "`" + `deliverFulfillment` + "`" + `. If the mutation was rejected, ` + "`" + `fulfillment` + "`" + ` is null. After a ` + "`" + `VersionConflict` + "`" + `, however, it contains the current record.
+
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `.
+"""
+type DeliverFulfillmentPayload {
+  "The fulfillment after the mutation. If the user error is a ` + "`" + `VersionConflict` + "`" + `, the field contains the current fulfillment, or null if the fulfillment does not exist. After any other user error, the field is null."
+  fulfillment: Fulfillment
+  "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
+  userErrors: [UserError!]!
+}
+
+"""
+The result of ` + "`" + `cancelFulfillment` + "`" + `. If the mutation was rejected, ` + "`" + `fulfillment` + "`" + ` is null. After a ` + "`" + `VersionConflict` + "`" + `, however, it contains the current record.
+
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `InvalidTransition` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `.
+"""
+type CancelFulfillmentPayload {
+  "The fulfillment after the mutation. If the user error is a ` + "`" + `VersionConflict` + "`" + `, the field contains the current fulfillment, or null if the fulfillment does not exist. After any other user error, the field is null."
+  fulfillment: Fulfillment
+  "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
+  userErrors: [UserError!]!
+}
+
+"""
 The result of ` + "`" + `createProduct` + "`" + `. If the mutation was rejected, ` + "`" + `product` + "`" + ` is null.
 
 User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `AlreadyExists` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `.
@@ -3610,6 +3916,21 @@ type Query {
     before: String
   ): ReturnConnection! @access(permission: LIST_ORDERS)
     @reads(pattern: "AP48")
+
+  """
+  The order with a fulfillment that has this tracking number, or null if no fulfillment has it. If several
+  fulfillments have the number, this is the order of the newest one. The tracking numbers of orders that
+  were shipped whole with ` + "`" + `shipOrder` + "`" + ` are not found, because each such order would cost an additional write.
+
+  Cost: one DynamoDB Query and then one GetItem (access patterns AP50 and AP1). Access: staff, admins,
+  services.
+  """
+  orderByTrackingNumber(
+    "The tracking number. Capital letters matter."
+    trackingNumber: String!
+  ): Order @access(permission: LIST_ORDERS)
+    @reads(pattern: "AP50", byHand: "The newest fulfillment names the order.")
+    @reads(pattern: "AP1", byHand: "The newest fulfillment names the order.")
 
   """
   The product with this SKU, or null if no product has this SKU.
@@ -4257,6 +4578,38 @@ type Order @key(fields: "id") @access(permission: READ_ORDER) {
     """
     before: String
   ): ReturnConnection! @reads(pattern: "AP47")
+  """
+  The fulfillments of the order, oldest first. They include cancelled ones. ` + "`" + `shipOrder` + "`" + ` creates no
+  fulfillment.
+
+  Cost: one DynamoDB Query (access pattern AP49).
+  """
+  fulfillments(
+    """
+    The maximum number of records to return, from 1 to 100. The page contains the first records of
+    the list. If ` + "`" + `after` + "`" + ` is set, it contains the first records after that cursor. If neither ` + "`" + `first` + "`" + `
+    nor ` + "`" + `last` + "`" + ` is set, the page has up to 20 records.
+    """
+    first: Int
+    """
+    Returns only records after this cursor. To read the next page, pass the ` + "`" + `endCursor` + "`" + ` of the
+    current page.
+    """
+    after: String
+    """
+    The maximum number of records to return, from 1 to 100. The page contains the last records of
+    the list. If ` + "`" + `before` + "`" + ` is set, it contains the last records before that cursor. The arguments
+    ` + "`" + `first` + "`" + ` and ` + "`" + `last` + "`" + ` cannot be combined.
+    """
+    last: Int
+    """
+    Returns only records before this cursor. To read the previous page, pass the ` + "`" + `startCursor` + "`" + ` of
+    the current page, and omit ` + "`" + `first` + "`" + ` and ` + "`" + `after` + "`" + `.
+    """
+    before: String
+  ): FulfillmentConnection! @reads(pattern: "AP49")
+  "How much of the order has been shipped."
+  fulfillmentState: FulfillmentState!
   "How much of the order is paid, according to its payments."
   paymentState: PaymentState!
   "The amount that was authorized and not voided. It includes amounts that were captured since."
@@ -4279,7 +4632,8 @@ type Order @key(fields: "id") @access(permission: READ_ORDER) {
   updatedAt: DateTime!
   """
   The statuses to which this order can change from its current status. If the status is final, the
-  list is empty. An order on hold cannot change to ` + "`" + `SHIPPED` + "`" + `.
+  list is empty. An order on hold cannot change to ` + "`" + `SHIPPED` + "`" + `. The list is also empty if the order has
+  fulfillments, because its status then changes only with them.
   """
   availableTransitions: [OrderStatus!]!
   """
@@ -4300,12 +4654,13 @@ type Order @key(fields: "id") @access(permission: READ_ORDER) {
   contact: OrderContact
   """
   The carrier's tracking number for the shipment. The field is null if the order has not been
-  shipped, or was shipped without a tracking number.
+  shipped, was shipped without a tracking number, or has fulfillments, which have their own tracking
+  numbers.
   """
   trackingNumber: String
   """
-  The company that transports the shipment. The field is null if the order has not been shipped, or
-  was shipped without the name of a carrier.
+  The company that transports the shipment. The field is null if the order has not been shipped, was
+  shipped without the name of a carrier, or has fulfillments.
   """
   carrier: String
   """
@@ -4339,6 +4694,13 @@ type OrderItem @access(permission: READ_ORDER) {
   name: String!
   "The number of units that the customer ordered."
   quantity: Int!
+  """
+  The number of units that have been shipped.
+
+  Cost: one DynamoDB BatchGetItem for a page of line items (access pattern AP1), unless the operation reads
+  their orders anyway.
+  """
+  shipped: Int! @reads(pattern: "AP1")
   "The price of one unit at the time when units were last added to the line item."
   unitPrice: Money!
   "The unit price multiplied by the quantity."
@@ -4435,6 +4797,81 @@ type OrderContact @access(permission: READ_ORDER) {
   phone: String
   "The name."
   name: String
+}
+
+"How much of an order has been shipped."
+enum FulfillmentState {
+  "No unit has been shipped."
+  UNFULFILLED
+  "Some units have been shipped."
+  PARTIALLY_FULFILLED
+  "All units have been shipped."
+  FULFILLED
+}
+
+"The status of a fulfillment."
+enum FulfillmentStatus {
+  "The parcel is on its way to the customer."
+  SHIPPED
+  "The customer has received the parcel."
+  DELIVERED
+  "The fulfillment was cancelled, so its units are in the stock of the warehouse again."
+  CANCELLED
+}
+
+"""
+A number of units of a product in a fulfillment.
+
+Access: customers (their own), staff, admins, services.
+"""
+type FulfillmentLine @access(permission: READ_ORDER) {
+  "The product's SKU."
+  sku: ID!
+  "The number of units."
+  quantity: Int!
+}
+
+"""
+A parcel with units of an order, which one warehouse has shipped.
+
+Access: customers (their own), staff, admins, services.
+"""
+type Fulfillment @access(permission: READ_ORDER) {
+  "The fulfillment's ID. It is a ULID, so IDs sort by the time when the fulfillments were created."
+  id: ID!
+  "The current status."
+  status: FulfillmentStatus!
+  "The units in the parcel, sorted by SKU. There is one line for each product."
+  lines: [FulfillmentLine!]!
+  """
+  The warehouse that shipped the parcel, or null if the warehouse no longer exists.
+
+  Cost: one DynamoDB BatchGetItem for a page of fulfillments (access pattern AP30). Access: staff, admins,
+  services.
+  """
+  warehouse: Warehouse @reads(pattern: "AP30") @access(permission: READ_STOCK)
+  "The company that transports the parcel, or null if it is unknown."
+  carrier: String
+  "The carrier's tracking number, or null if it is unknown."
+  trackingNumber: String
+  "The address of a web page that shows where the parcel is, or null if it is unknown."
+  trackingUrl: String
+  "The time when the fulfillment was created."
+  createdAt: DateTime!
+  "The time of the last change."
+  updatedAt: DateTime!
+  """
+  The name of the caller who created the fulfillment.
+
+  Access: staff, admins, services.
+  """
+  actor: String! @access(permission: READ_ACTOR)
+  """
+  The order.
+
+  Cost: one DynamoDB BatchGetItem for a page of fulfillments (access pattern AP1).
+  """
+  order: Order @reads(pattern: "AP1")
 }
 
 "What happened to the money of an order."
@@ -4636,6 +5073,20 @@ enum OrderEventType {
   "A warehouse has received a return."
   RETURN_RECEIVED
   """
+  Units of the order were shipped as a parcel. The note contains the ID of the fulfillment and the number
+  of units. If these were the last open units, the field ` + "`" + `to` + "`" + ` is ` + "`" + `SHIPPED` + "`" + `.
+  """
+  FULFILLMENT_CREATED
+  "The carrier, tracking number or tracking URL of a fulfillment changed. The note is as for FULFILLMENT_CREATED."
+  TRACKING_UPDATED
+  """
+  A fulfillment arrived. The note is as for FULFILLMENT_CREATED. If all units have arrived, the field ` + "`" + `to` + "`" + `
+  is ` + "`" + `DELIVERED` + "`" + `.
+  """
+  FULFILLMENT_DELIVERED
+  "A fulfillment was cancelled. The note is as for FULFILLMENT_CREATED."
+  FULFILLMENT_CANCELLED
+  """
   The order was imported from another system, or a repair added this event to correct the timeline.
   The field ` + "`" + `to` + "`" + ` contains the status of the order.
   """
@@ -4679,7 +5130,7 @@ type OrderEvent @access(permission: READ_ORDER) {
   "Who can read the note. The field is null if ` + "`" + `note` + "`" + ` is null."
   noteVisibility: NoteVisibility @access(permission: READ_NOTE)
   """
-  The warehouse that shipped the order. The field is null if the event is not a shipment, or if the
+  The warehouse that shipped the order or parcel. The field is null if the event is not a shipment, or if the
   warehouse no longer exists. It can also be null if other software or an older version of
   Ordergraph wrote the event.
 
@@ -5574,6 +6025,20 @@ func (ec *executionContext) field_Mutation_assignAccountRep_args(ctx context.Con
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_cancelFulfillment_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (input.CancelFulfillmentInput, error) {
+			return ec.unmarshalNCancelFulfillmentInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐCancelFulfillmentInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_cancelOrder_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -5616,6 +6081,20 @@ func (ec *executionContext) field_Mutation_createCustomer_args(ctx context.Conte
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_createFulfillment_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (input.CreateFulfillmentInput, error) {
+			return ec.unmarshalNCreateFulfillmentInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐCreateFulfillmentInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_createProduct_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -5636,6 +6115,20 @@ func (ec *executionContext) field_Mutation_createWarehouse_args(ctx context.Cont
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (input.CreateWarehouseInput, error) {
 			return ec.unmarshalNCreateWarehouseInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐCreateWarehouseInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_deliverFulfillment_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (input.DeliverFulfillmentInput, error) {
+			return ec.unmarshalNDeliverFulfillmentInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐDeliverFulfillmentInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -5952,6 +6445,20 @@ func (ec *executionContext) field_Mutation_updateShippingAddress_args(ctx contex
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_updateTracking_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (input.UpdateTrackingInput, error) {
+			return ec.unmarshalNUpdateTrackingInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐUpdateTrackingInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_updateWarehouse_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -5963,6 +6470,44 @@ func (ec *executionContext) field_Mutation_updateWarehouse_args(ctx context.Cont
 		return nil, err
 	}
 	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Order_fulfillments_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg3
 	return args, nil
 }
 
@@ -6565,6 +7110,20 @@ func (ec *executionContext) field_Query_inventoryLevel_args(ctx context.Context,
 		return nil, err
 	}
 	args["warehouseId"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_orderByTrackingNumber_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "trackingNumber",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["trackingNumber"] = arg0
 	return args, nil
 }
 
@@ -8611,6 +9170,57 @@ func (ec *executionContext) unmarshalInputAssignAccountRepInput(ctx context.Cont
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputCancelFulfillmentInput(ctx context.Context, obj any) (input.CancelFulfillmentInput, error) {
+	var it input.CancelFulfillmentInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"orderId", "fulfillmentId", "expectedVersion", "idempotencyKey"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "orderId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("orderId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.OrderID = data
+		case "fulfillmentId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("fulfillmentId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.FulfillmentID = data
+		case "expectedVersion":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expectedVersion"))
+			data, err := ec.unmarshalOInt2ᚖint32(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExpectedVersion = data
+		case "idempotencyKey":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idempotencyKey"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IdempotencyKey = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputCancelOrderInput(ctx context.Context, obj any) (input.CancelOrderInput, error) {
 	var it input.CancelOrderInput
 	if obj == nil {
@@ -8785,6 +9395,96 @@ func (ec *executionContext) unmarshalInputCreateCustomerInput(ctx context.Contex
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputCreateFulfillmentInput(ctx context.Context, obj any) (input.CreateFulfillmentInput, error) {
+	var it input.CreateFulfillmentInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	if _, present := asMap["withoutAddress"]; !present {
+		asMap["withoutAddress"] = false
+	}
+
+	fieldsInOrder := [...]string{"orderId", "warehouseId", "lines", "withoutAddress", "carrier", "trackingNumber", "trackingUrl", "expectedVersion", "idempotencyKey"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "orderId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("orderId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.OrderID = data
+		case "warehouseId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("warehouseId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.WarehouseID = data
+		case "lines":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lines"))
+			data, err := ec.unmarshalOFulfillmentLineInput2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐFulfillmentLineInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Lines = data
+		case "withoutAddress":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("withoutAddress"))
+			data, err := ec.unmarshalNBoolean2bool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.WithoutAddress = data
+		case "carrier":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("carrier"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Carrier = data
+		case "trackingNumber":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("trackingNumber"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.TrackingNumber = data
+		case "trackingUrl":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("trackingUrl"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.TrackingURL = data
+		case "expectedVersion":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expectedVersion"))
+			data, err := ec.unmarshalOInt2ᚖint32(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExpectedVersion = data
+		case "idempotencyKey":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idempotencyKey"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IdempotencyKey = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputCreateProductInput(ctx context.Context, obj any) (input.CreateProductInput, error) {
 	var it input.CreateProductInput
 	if obj == nil {
@@ -8938,6 +9638,57 @@ func (ec *executionContext) unmarshalInputDateRange(ctx context.Context, obj any
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputDeliverFulfillmentInput(ctx context.Context, obj any) (input.DeliverFulfillmentInput, error) {
+	var it input.DeliverFulfillmentInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"orderId", "fulfillmentId", "expectedVersion", "idempotencyKey"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "orderId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("orderId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.OrderID = data
+		case "fulfillmentId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("fulfillmentId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.FulfillmentID = data
+		case "expectedVersion":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expectedVersion"))
+			data, err := ec.unmarshalOInt2ᚖint32(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExpectedVersion = data
+		case "idempotencyKey":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idempotencyKey"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IdempotencyKey = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputDeliverOrderInput(ctx context.Context, obj any) (input.DeliverOrderInput, error) {
 	var it input.DeliverOrderInput
 	if obj == nil {
@@ -9014,6 +9765,43 @@ func (ec *executionContext) unmarshalInputEraseCustomerInput(ctx context.Context
 				return it, err
 			}
 			it.CustomerID = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputFulfillmentLineInput(ctx context.Context, obj any) (input.FulfillmentLineInput, error) {
+	var it input.FulfillmentLineInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"sku", "quantity"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "sku":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("sku"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Sku = data
+		case "quantity":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("quantity"))
+			data, err := ec.unmarshalNInt2int32(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Quantity = data
 		}
 	}
 	return it, nil
@@ -10590,6 +11378,71 @@ func (ec *executionContext) unmarshalInputUpdateShippingAddressInput(ctx context
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputUpdateTrackingInput(ctx context.Context, obj any) (input.UpdateTrackingInput, error) {
+	var it input.UpdateTrackingInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"orderId", "fulfillmentId", "carrier", "trackingNumber", "trackingUrl", "expectedVersion"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "orderId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("orderId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.OrderID = data
+		case "fulfillmentId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("fulfillmentId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.FulfillmentID = data
+		case "carrier":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("carrier"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Carrier = data
+		case "trackingNumber":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("trackingNumber"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.TrackingNumber = data
+		case "trackingUrl":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("trackingUrl"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.TrackingURL = data
+		case "expectedVersion":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expectedVersion"))
+			data, err := ec.unmarshalOInt2ᚖint32(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExpectedVersion = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputUpdateWarehouseInput(ctx context.Context, obj any) (input.UpdateWarehouseInput, error) {
 	var it input.UpdateWarehouseInput
 	if obj == nil {
@@ -10655,6 +11508,8 @@ var approveReturnPayloadImplementors = []string{"ApproveReturnPayload"}
 
 var assignAccountRepPayloadImplementors = []string{"AssignAccountRepPayload"}
 
+var cancelFulfillmentPayloadImplementors = []string{"CancelFulfillmentPayload"}
+
 var cancelOrderPayloadImplementors = []string{"CancelOrderPayload"}
 
 var categoryImplementors = []string{"Category"}
@@ -10666,6 +11521,8 @@ var categoryEdgeImplementors = []string{"CategoryEdge"}
 var confirmOrderPayloadImplementors = []string{"ConfirmOrderPayload"}
 
 var createCustomerPayloadImplementors = []string{"CreateCustomerPayload"}
+
+var createFulfillmentPayloadImplementors = []string{"CreateFulfillmentPayload"}
 
 var createProductPayloadImplementors = []string{"CreateProductPayload"}
 
@@ -10681,6 +11538,8 @@ var dailySalesImplementors = []string{"DailySales"}
 
 var deletedCustomerImplementors = []string{"DeletedCustomer"}
 
+var deliverFulfillmentPayloadImplementors = []string{"DeliverFulfillmentPayload"}
+
 var deliverOrderPayloadImplementors = []string{"DeliverOrderPayload"}
 
 var emailTakenImplementors = []string{"EmailTaken", "UserError"}
@@ -10692,6 +11551,14 @@ var employeeConnectionImplementors = []string{"EmployeeConnection"}
 var employeeEdgeImplementors = []string{"EmployeeEdge"}
 
 var eraseCustomerPayloadImplementors = []string{"EraseCustomerPayload"}
+
+var fulfillmentImplementors = []string{"Fulfillment"}
+
+var fulfillmentConnectionImplementors = []string{"FulfillmentConnection"}
+
+var fulfillmentEdgeImplementors = []string{"FulfillmentEdge"}
+
+var fulfillmentLineImplementors = []string{"FulfillmentLine"}
 
 var hireEmployeePayloadImplementors = []string{"HireEmployeePayload"}
 
@@ -10818,6 +11685,8 @@ var updateOrderPayloadImplementors = []string{"UpdateOrderPayload"}
 var updateProductPayloadImplementors = []string{"UpdateProductPayload"}
 
 var updateShippingAddressPayloadImplementors = []string{"UpdateShippingAddressPayload"}
+
+var updateTrackingPayloadImplementors = []string{"UpdateTrackingPayload"}
 
 var updateWarehousePayloadImplementors = []string{"UpdateWarehousePayload"}
 
@@ -11283,6 +12152,11 @@ func (ec *executionContext) marshalNBoolean2bool(ctx context.Context, sel ast.Se
 	return res
 }
 
+func (ec *executionContext) unmarshalNCancelFulfillmentInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐCancelFulfillmentInput(ctx context.Context, v any) (input.CancelFulfillmentInput, error) {
+	res, err := ec.unmarshalInputCancelFulfillmentInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNCancelOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐCancelOrderInput(ctx context.Context, v any) (input.CancelOrderInput, error) {
 	res, err := ec.unmarshalInputCancelOrderInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -11295,6 +12169,11 @@ func (ec *executionContext) unmarshalNConfirmOrderInput2githubᚗcomᚋordergrap
 
 func (ec *executionContext) unmarshalNCreateCustomerInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐCreateCustomerInput(ctx context.Context, v any) (input.CreateCustomerInput, error) {
 	res, err := ec.unmarshalInputCreateCustomerInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNCreateFulfillmentInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐCreateFulfillmentInput(ctx context.Context, v any) (input.CreateFulfillmentInput, error) {
+	res, err := ec.unmarshalInputCreateFulfillmentInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
@@ -11329,6 +12208,11 @@ func (ec *executionContext) unmarshalNDecimal2string(ctx context.Context, v any)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNDeliverFulfillmentInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐDeliverFulfillmentInput(ctx context.Context, v any) (input.DeliverFulfillmentInput, error) {
+	res, err := ec.unmarshalInputDeliverFulfillmentInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNDeliverOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐDeliverOrderInput(ctx context.Context, v any) (input.DeliverOrderInput, error) {
 	res, err := ec.unmarshalInputDeliverOrderInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -11337,6 +12221,11 @@ func (ec *executionContext) unmarshalNDeliverOrderInput2githubᚗcomᚋordergrap
 func (ec *executionContext) unmarshalNEraseCustomerInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐEraseCustomerInput(ctx context.Context, v any) (input.EraseCustomerInput, error) {
 	res, err := ec.unmarshalInputEraseCustomerInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNFulfillmentLineInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐFulfillmentLineInput(ctx context.Context, v any) (*input.FulfillmentLineInput, error) {
+	res, err := ec.unmarshalInputFulfillmentLineInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalNHireEmployeeInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐHireEmployeeInput(ctx context.Context, v any) (input.HireEmployeeInput, error) {
@@ -11656,6 +12545,11 @@ func (ec *executionContext) unmarshalNUpdateShippingAddressInput2githubᚗcomᚋ
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNUpdateTrackingInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐUpdateTrackingInput(ctx context.Context, v any) (input.UpdateTrackingInput, error) {
+	res, err := ec.unmarshalInputUpdateTrackingInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNUpdateWarehouseInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐUpdateWarehouseInput(ctx context.Context, v any) (input.UpdateWarehouseInput, error) {
 	res, err := ec.unmarshalInputUpdateWarehouseInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -11866,6 +12760,23 @@ func (ec *executionContext) unmarshalODateTime2ᚖtimeᚐTime(ctx context.Contex
 	}
 	res, err := scalar.UnmarshalDateTime(v)
 	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalOFulfillmentLineInput2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐFulfillmentLineInputᚄ(ctx context.Context, v any) ([]*input.FulfillmentLineInput, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*input.FulfillmentLineInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNFulfillmentLineInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐFulfillmentLineInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
 }
 
 func (ec *executionContext) unmarshalOID2ᚖstring(ctx context.Context, v any) (*string, error) {

@@ -89,7 +89,8 @@ func attributeList() string {
 	add("hold", model.HoldAttributes())
 	add("contact", model.ContactAttributes())
 	add("element of adjustments", model.AdjustmentAttributes())
-	add("element of lines", model.ReturnLineAttributes())
+	add("element of a return's lines", model.ReturnLineAttributes())
+	add("element of a fulfillment's lines, shippedLines", model.FulfillmentLineAttributes())
 	var b strings.Builder
 	b.WriteString("```\n")
 	for i, line := range lines {

@@ -165,6 +165,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.AssignAccountRepPayload.Value(childComplexity), true
 
+	case "CancelFulfillmentPayload.userErrors":
+		if e.ComplexityRoot.CancelFulfillmentPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CancelFulfillmentPayload.UserErrors(childComplexity), true
+	case "CancelFulfillmentPayload.fulfillment":
+		if e.ComplexityRoot.CancelFulfillmentPayload.Value == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CancelFulfillmentPayload.Value(childComplexity), true
+
 	case "CancelOrderPayload.userErrors":
 		if e.ComplexityRoot.CancelOrderPayload.UserErrors == nil {
 			break
@@ -248,6 +261,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.CreateCustomerPayload.Value(childComplexity), true
+
+	case "CreateFulfillmentPayload.userErrors":
+		if e.ComplexityRoot.CreateFulfillmentPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CreateFulfillmentPayload.UserErrors(childComplexity), true
+	case "CreateFulfillmentPayload.fulfillment":
+		if e.ComplexityRoot.CreateFulfillmentPayload.Value == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CreateFulfillmentPayload.Value(childComplexity), true
 
 	case "CreateProductPayload.userErrors":
 		if e.ComplexityRoot.CreateProductPayload.UserErrors == nil {
@@ -433,6 +459,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.DeletedCustomer.ID(childComplexity), true
 
+	case "DeliverFulfillmentPayload.userErrors":
+		if e.ComplexityRoot.DeliverFulfillmentPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeliverFulfillmentPayload.UserErrors(childComplexity), true
+	case "DeliverFulfillmentPayload.fulfillment":
+		if e.ComplexityRoot.DeliverFulfillmentPayload.Value == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeliverFulfillmentPayload.Value(childComplexity), true
+
 	case "DeliverOrderPayload.userErrors":
 		if e.ComplexityRoot.DeliverOrderPayload.UserErrors == nil {
 			break
@@ -580,6 +619,118 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.EraseCustomerPayload.Value(childComplexity), true
+
+	case "Fulfillment.actor":
+		if e.ComplexityRoot.Fulfillment.Actor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Fulfillment.Actor(childComplexity), true
+	case "Fulfillment.carrier":
+		if e.ComplexityRoot.Fulfillment.Carrier == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Fulfillment.Carrier(childComplexity), true
+	case "Fulfillment.createdAt":
+		if e.ComplexityRoot.Fulfillment.CreatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Fulfillment.CreatedAt(childComplexity), true
+	case "Fulfillment.id":
+		if e.ComplexityRoot.Fulfillment.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Fulfillment.ID(childComplexity), true
+	case "Fulfillment.lines":
+		if e.ComplexityRoot.Fulfillment.Lines == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Fulfillment.Lines(childComplexity), true
+	case "Fulfillment.order":
+		if e.ComplexityRoot.Fulfillment.Order == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Fulfillment.Order(childComplexity), true
+	case "Fulfillment.status":
+		if e.ComplexityRoot.Fulfillment.Status == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Fulfillment.Status(childComplexity), true
+	case "Fulfillment.trackingNumber":
+		if e.ComplexityRoot.Fulfillment.TrackingNumber == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Fulfillment.TrackingNumber(childComplexity), true
+	case "Fulfillment.trackingUrl":
+		if e.ComplexityRoot.Fulfillment.TrackingURL == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Fulfillment.TrackingURL(childComplexity), true
+	case "Fulfillment.updatedAt":
+		if e.ComplexityRoot.Fulfillment.UpdatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Fulfillment.UpdatedAt(childComplexity), true
+	case "Fulfillment.warehouse":
+		if e.ComplexityRoot.Fulfillment.Warehouse == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Fulfillment.Warehouse(childComplexity), true
+
+	case "FulfillmentConnection.edges":
+		if e.ComplexityRoot.FulfillmentConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FulfillmentConnection.Edges(childComplexity), true
+	case "FulfillmentConnection.nodes":
+		if e.ComplexityRoot.FulfillmentConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FulfillmentConnection.Nodes(childComplexity), true
+	case "FulfillmentConnection.pageInfo":
+		if e.ComplexityRoot.FulfillmentConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FulfillmentConnection.PageInfo(childComplexity), true
+
+	case "FulfillmentEdge.cursor":
+		if e.ComplexityRoot.FulfillmentEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FulfillmentEdge.Cursor(childComplexity), true
+	case "FulfillmentEdge.node":
+		if e.ComplexityRoot.FulfillmentEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FulfillmentEdge.Node(childComplexity), true
+
+	case "FulfillmentLine.quantity":
+		if e.ComplexityRoot.FulfillmentLine.Quantity == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FulfillmentLine.Quantity(childComplexity), true
+	case "FulfillmentLine.sku":
+		if e.ComplexityRoot.FulfillmentLine.SKU == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FulfillmentLine.SKU(childComplexity), true
 
 	case "HireEmployeePayload.userErrors":
 		if e.ComplexityRoot.HireEmployeePayload.UserErrors == nil {
@@ -839,6 +990,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.AssignAccountRep(childComplexity, args["input"].(input.AssignAccountRepInput)), true
+	case "Mutation.cancelFulfillment":
+		if e.ComplexityRoot.Mutation.CancelFulfillment == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_cancelFulfillment_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.CancelFulfillment(childComplexity, args["input"].(input.CancelFulfillmentInput)), true
 	case "Mutation.cancelOrder":
 		if e.ComplexityRoot.Mutation.CancelOrder == nil {
 			break
@@ -872,6 +1034,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.CreateCustomer(childComplexity, args["input"].(input.CreateCustomerInput)), true
+	case "Mutation.createFulfillment":
+		if e.ComplexityRoot.Mutation.CreateFulfillment == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_createFulfillment_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.CreateFulfillment(childComplexity, args["input"].(input.CreateFulfillmentInput)), true
 	case "Mutation.createProduct":
 		if e.ComplexityRoot.Mutation.CreateProduct == nil {
 			break
@@ -894,6 +1067,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.CreateWarehouse(childComplexity, args["input"].(input.CreateWarehouseInput)), true
+	case "Mutation.deliverFulfillment":
+		if e.ComplexityRoot.Mutation.DeliverFulfillment == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_deliverFulfillment_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.DeliverFulfillment(childComplexity, args["input"].(input.DeliverFulfillmentInput)), true
 	case "Mutation.deliverOrder":
 		if e.ComplexityRoot.Mutation.DeliverOrder == nil {
 			break
@@ -1136,6 +1320,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.UpdateShippingAddress(childComplexity, args["input"].(input.UpdateShippingAddressInput)), true
+	case "Mutation.updateTracking":
+		if e.ComplexityRoot.Mutation.UpdateTracking == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_updateTracking_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.UpdateTracking(childComplexity, args["input"].(input.UpdateTrackingInput)), true
 	case "Mutation.updateWarehouse":
 		if e.ComplexityRoot.Mutation.UpdateWarehouse == nil {
 			break
@@ -1227,6 +1422,23 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Order.ExpiresAt(childComplexity), true
+	case "Order.fulfillmentState":
+		if e.ComplexityRoot.Order.FulfillmentState == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Order.FulfillmentState(childComplexity), true
+	case "Order.fulfillments":
+		if e.ComplexityRoot.Order.Fulfillments == nil {
+			break
+		}
+
+		args, err := ec.field_Order_fulfillments_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Order.Fulfillments(childComplexity, args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string)), true
 	case "Order.hold":
 		if e.ComplexityRoot.Order.Hold == nil {
 			break
@@ -1591,6 +1803,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.OrderItem.SKU(childComplexity), true
+	case "OrderItem.shipped":
+		if e.ComplexityRoot.OrderItem.Shipped == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrderItem.Shipped(childComplexity), true
 	case "OrderItem.subtotal":
 		if e.ComplexityRoot.OrderItem.Subtotal == nil {
 			break
@@ -2067,6 +2285,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Order(childComplexity, args["id"].(string)), true
+	case "Query.orderByTrackingNumber":
+		if e.ComplexityRoot.Query.OrderByTrackingNumber == nil {
+			break
+		}
+
+		args, err := ec.field_Query_orderByTrackingNumber_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.OrderByTrackingNumber(childComplexity, args["trackingNumber"].(string)), true
 	case "Query.orderCounts":
 		if e.ComplexityRoot.Query.OrderCounts == nil {
 			break
@@ -2762,6 +2991,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.UpdateShippingAddressPayload.Value(childComplexity), true
 
+	case "UpdateTrackingPayload.userErrors":
+		if e.ComplexityRoot.UpdateTrackingPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UpdateTrackingPayload.UserErrors(childComplexity), true
+	case "UpdateTrackingPayload.fulfillment":
+		if e.ComplexityRoot.UpdateTrackingPayload.Value == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UpdateTrackingPayload.Value(childComplexity), true
+
 	case "UpdateWarehousePayload.userErrors":
 		if e.ComplexityRoot.UpdateWarehousePayload.UserErrors == nil {
 			break
@@ -2918,14 +3160,18 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputAdjustInventoryInput,
 		ec.unmarshalInputApproveReturnInput,
 		ec.unmarshalInputAssignAccountRepInput,
+		ec.unmarshalInputCancelFulfillmentInput,
 		ec.unmarshalInputCancelOrderInput,
 		ec.unmarshalInputConfirmOrderInput,
 		ec.unmarshalInputCreateCustomerInput,
+		ec.unmarshalInputCreateFulfillmentInput,
 		ec.unmarshalInputCreateProductInput,
 		ec.unmarshalInputCreateWarehouseInput,
 		ec.unmarshalInputDateRange,
+		ec.unmarshalInputDeliverFulfillmentInput,
 		ec.unmarshalInputDeliverOrderInput,
 		ec.unmarshalInputEraseCustomerInput,
+		ec.unmarshalInputFulfillmentLineInput,
 		ec.unmarshalInputHireEmployeeInput,
 		ec.unmarshalInputHoldOrderInput,
 		ec.unmarshalInputItemFieldsInput,
@@ -2955,6 +3201,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputUpdateOrderInput,
 		ec.unmarshalInputUpdateProductInput,
 		ec.unmarshalInputUpdateShippingAddressInput,
+		ec.unmarshalInputUpdateTrackingInput,
 		ec.unmarshalInputUpdateWarehouseInput,
 	)
 	first := true
@@ -3088,6 +3335,16 @@ func (ec *executionContext) childFields_AssignAccountRepPayload(ctx context.Cont
 	return nil, fmt.Errorf("no field named %q was found under type AssignAccountRepPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_CancelFulfillmentPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "fulfillment":
+		return ec.fieldContext_CancelFulfillmentPayload_fulfillment(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_CancelFulfillmentPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CancelFulfillmentPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_CancelOrderPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "order":
@@ -3148,6 +3405,16 @@ func (ec *executionContext) childFields_CreateCustomerPayload(ctx context.Contex
 		return ec.fieldContext_CreateCustomerPayload_userErrors(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type CreateCustomerPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_CreateFulfillmentPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "fulfillment":
+		return ec.fieldContext_CreateFulfillmentPayload_fulfillment(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_CreateFulfillmentPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CreateFulfillmentPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_CreateProductPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -3246,6 +3513,16 @@ func (ec *executionContext) childFields_DeletedCustomer(ctx context.Context, fie
 	return nil, fmt.Errorf("no field named %q was found under type DeletedCustomer", field.Name)
 }
 
+func (ec *executionContext) childFields_DeliverFulfillmentPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "fulfillment":
+		return ec.fieldContext_DeliverFulfillmentPayload_fulfillment(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_DeliverFulfillmentPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeliverFulfillmentPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_DeliverOrderPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "order":
@@ -3312,6 +3589,66 @@ func (ec *executionContext) childFields_EraseCustomerPayload(ctx context.Context
 		return ec.fieldContext_EraseCustomerPayload_userErrors(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type EraseCustomerPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_Fulfillment(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_Fulfillment_id(ctx, field)
+	case "status":
+		return ec.fieldContext_Fulfillment_status(ctx, field)
+	case "lines":
+		return ec.fieldContext_Fulfillment_lines(ctx, field)
+	case "warehouse":
+		return ec.fieldContext_Fulfillment_warehouse(ctx, field)
+	case "carrier":
+		return ec.fieldContext_Fulfillment_carrier(ctx, field)
+	case "trackingNumber":
+		return ec.fieldContext_Fulfillment_trackingNumber(ctx, field)
+	case "trackingUrl":
+		return ec.fieldContext_Fulfillment_trackingUrl(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_Fulfillment_createdAt(ctx, field)
+	case "updatedAt":
+		return ec.fieldContext_Fulfillment_updatedAt(ctx, field)
+	case "actor":
+		return ec.fieldContext_Fulfillment_actor(ctx, field)
+	case "order":
+		return ec.fieldContext_Fulfillment_order(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Fulfillment", field.Name)
+}
+
+func (ec *executionContext) childFields_FulfillmentConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "nodes":
+		return ec.fieldContext_FulfillmentConnection_nodes(ctx, field)
+	case "edges":
+		return ec.fieldContext_FulfillmentConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_FulfillmentConnection_pageInfo(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FulfillmentConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_FulfillmentEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_FulfillmentEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_FulfillmentEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FulfillmentEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_FulfillmentLine(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "sku":
+		return ec.fieldContext_FulfillmentLine_sku(ctx, field)
+	case "quantity":
+		return ec.fieldContext_FulfillmentLine_quantity(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FulfillmentLine", field.Name)
 }
 
 func (ec *executionContext) childFields_HireEmployeePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -3410,6 +3747,10 @@ func (ec *executionContext) childFields_Order(ctx context.Context, field graphql
 		return ec.fieldContext_Order_payments(ctx, field)
 	case "returns":
 		return ec.fieldContext_Order_returns(ctx, field)
+	case "fulfillments":
+		return ec.fieldContext_Order_fulfillments(ctx, field)
+	case "fulfillmentState":
+		return ec.fieldContext_Order_fulfillmentState(ctx, field)
 	case "paymentState":
 		return ec.fieldContext_Order_paymentState(ctx, field)
 	case "authorized":
@@ -3566,6 +3907,8 @@ func (ec *executionContext) childFields_OrderItem(ctx context.Context, field gra
 		return ec.fieldContext_OrderItem_name(ctx, field)
 	case "quantity":
 		return ec.fieldContext_OrderItem_quantity(ctx, field)
+	case "shipped":
+		return ec.fieldContext_OrderItem_shipped(ctx, field)
 	case "unitPrice":
 		return ec.fieldContext_OrderItem_unitPrice(ctx, field)
 	case "subtotal":
@@ -4028,6 +4371,16 @@ func (ec *executionContext) childFields_UpdateShippingAddressPayload(ctx context
 		return ec.fieldContext_UpdateShippingAddressPayload_userErrors(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type UpdateShippingAddressPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_UpdateTrackingPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "fulfillment":
+		return ec.fieldContext_UpdateTrackingPayload_fulfillment(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_UpdateTrackingPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UpdateTrackingPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_UpdateWarehousePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -4676,6 +5029,72 @@ func (ec *executionContext) fieldContext_AssignAccountRepPayload_userErrors(_ co
 	return fc, nil
 }
 
+func (ec *executionContext) _CancelFulfillmentPayload_fulfillment(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Fulfillment]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CancelFulfillmentPayload_fulfillment(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Value, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Fulfillment) graphql.Marshaler {
+			return ec.marshalOFulfillment2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐFulfillment(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_CancelFulfillmentPayload_fulfillment(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CancelFulfillmentPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Fulfillment(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _CancelFulfillmentPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Fulfillment]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CancelFulfillmentPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_CancelFulfillmentPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CancelFulfillmentPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _CancelOrderPayload_order(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Order]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -5068,6 +5487,72 @@ func (ec *executionContext) _CreateCustomerPayload_userErrors(ctx context.Contex
 func (ec *executionContext) fieldContext_CreateCustomerPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "CreateCustomerPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _CreateFulfillmentPayload_fulfillment(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Fulfillment]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CreateFulfillmentPayload_fulfillment(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Value, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Fulfillment) graphql.Marshaler {
+			return ec.marshalOFulfillment2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐFulfillment(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_CreateFulfillmentPayload_fulfillment(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CreateFulfillmentPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Fulfillment(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _CreateFulfillmentPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Fulfillment]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CreateFulfillmentPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_CreateFulfillmentPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CreateFulfillmentPayload",
 		Field:      field,
 		IsMethod:   false,
 		IsResolver: false,
@@ -5879,6 +6364,72 @@ func (ec *executionContext) fieldContext_DeletedCustomer_erased(_ context.Contex
 	return graphql.NewScalarFieldContext("DeletedCustomer", field, true, false, errors.New("field of type Boolean does not have child fields"))
 }
 
+func (ec *executionContext) _DeliverFulfillmentPayload_fulfillment(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Fulfillment]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeliverFulfillmentPayload_fulfillment(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Value, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Fulfillment) graphql.Marshaler {
+			return ec.marshalOFulfillment2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐFulfillment(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_DeliverFulfillmentPayload_fulfillment(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeliverFulfillmentPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Fulfillment(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DeliverFulfillmentPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Fulfillment]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DeliverFulfillmentPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_DeliverFulfillmentPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DeliverFulfillmentPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _DeliverOrderPayload_order(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Order]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -6528,6 +7079,501 @@ func (ec *executionContext) fieldContext_EraseCustomerPayload_userErrors(_ conte
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _Fulfillment_id(ctx context.Context, field graphql.CollectedField, obj *commerce.Fulfillment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Fulfillment_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.FulfillmentID) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐFulfillmentID(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_Fulfillment_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Fulfillment", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _Fulfillment_status(ctx context.Context, field graphql.CollectedField, obj *commerce.Fulfillment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Fulfillment_status(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Status, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.FulfillmentStatus) graphql.Marshaler {
+			return ec.marshalNFulfillmentStatus2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐFulfillmentStatus(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_Fulfillment_status(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Fulfillment", field, false, false, errors.New("field of type FulfillmentStatus does not have child fields"))
+}
+
+func (ec *executionContext) _Fulfillment_lines(ctx context.Context, field graphql.CollectedField, obj *commerce.Fulfillment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Fulfillment_lines(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Lines, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.FulfillmentLine) graphql.Marshaler {
+			return ec.marshalNFulfillmentLine2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐFulfillmentLineᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_Fulfillment_lines(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Fulfillment",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FulfillmentLine(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Fulfillment_warehouse(ctx context.Context, field graphql.CollectedField, obj *commerce.Fulfillment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Fulfillment_warehouse(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Fulfillment().Warehouse(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Warehouse) graphql.Marshaler {
+			return ec.marshalOWarehouse2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐWarehouse(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_Fulfillment_warehouse(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Fulfillment",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Warehouse(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Fulfillment_carrier(ctx context.Context, field graphql.CollectedField, obj *commerce.Fulfillment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Fulfillment_carrier(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Fulfillment().Carrier(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_Fulfillment_carrier(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Fulfillment", field, true, true, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Fulfillment_trackingNumber(ctx context.Context, field graphql.CollectedField, obj *commerce.Fulfillment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Fulfillment_trackingNumber(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Fulfillment().TrackingNumber(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_Fulfillment_trackingNumber(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Fulfillment", field, true, true, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Fulfillment_trackingUrl(ctx context.Context, field graphql.CollectedField, obj *commerce.Fulfillment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Fulfillment_trackingUrl(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Fulfillment().TrackingURL(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_Fulfillment_trackingUrl(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Fulfillment", field, true, true, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Fulfillment_createdAt(ctx context.Context, field graphql.CollectedField, obj *commerce.Fulfillment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Fulfillment_createdAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CreatedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_Fulfillment_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Fulfillment", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _Fulfillment_updatedAt(ctx context.Context, field graphql.CollectedField, obj *commerce.Fulfillment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Fulfillment_updatedAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UpdatedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_Fulfillment_updatedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Fulfillment", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _Fulfillment_actor(ctx context.Context, field graphql.CollectedField, obj *commerce.Fulfillment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Fulfillment_actor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Actor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_Fulfillment_actor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Fulfillment", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Fulfillment_order(ctx context.Context, field graphql.CollectedField, obj *commerce.Fulfillment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Fulfillment_order(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Fulfillment().Order(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Order) graphql.Marshaler {
+			return ec.marshalOOrder2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐOrder(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_Fulfillment_order(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Fulfillment",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Order(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FulfillmentConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *paging.Connection[*commerce.Fulfillment]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FulfillmentConnection_nodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Nodes(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*commerce.Fulfillment) graphql.Marshaler {
+			return ec.marshalNFulfillment2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐFulfillmentᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_FulfillmentConnection_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FulfillmentConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Fulfillment(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FulfillmentConnection_edges(ctx context.Context, field graphql.CollectedField, obj *paging.Connection[*commerce.Fulfillment]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FulfillmentConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*paging.Edge[*commerce.Fulfillment]) graphql.Marshaler {
+			return ec.marshalNFulfillmentEdge2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐEdgeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_FulfillmentConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FulfillmentConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FulfillmentEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FulfillmentConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *paging.Connection[*commerce.Fulfillment]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FulfillmentConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *paging.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_FulfillmentConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FulfillmentConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FulfillmentEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *paging.Edge[*commerce.Fulfillment]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FulfillmentEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_FulfillmentEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FulfillmentEdge", field, true, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _FulfillmentEdge_node(ctx context.Context, field graphql.CollectedField, obj *paging.Edge[*commerce.Fulfillment]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FulfillmentEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Fulfillment) graphql.Marshaler {
+			return ec.marshalNFulfillment2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐFulfillment(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_FulfillmentEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FulfillmentEdge",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Fulfillment(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FulfillmentLine_sku(ctx context.Context, field graphql.CollectedField, obj *commerce.FulfillmentLine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FulfillmentLine_sku(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.SKU, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.SKU) graphql.Marshaler {
+			return ec.marshalNID2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐSKU(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_FulfillmentLine_sku(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FulfillmentLine", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _FulfillmentLine_quantity(ctx context.Context, field graphql.CollectedField, obj *commerce.FulfillmentLine) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FulfillmentLine_quantity(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Quantity, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_FulfillmentLine_quantity(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FulfillmentLine", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
 func (ec *executionContext) _HireEmployeePayload_employee(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Employee]) (ret graphql.Marshaler) {
@@ -8426,6 +9472,186 @@ func (ec *executionContext) fieldContext_Mutation_receiveReturn(ctx context.Cont
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_createFulfillment(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_createFulfillment(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().CreateFulfillment(ctx, fc.Args["input"].(input.CreateFulfillmentInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Fulfillment]) graphql.Marshaler {
+			return ec.marshalOCreateFulfillmentPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_Mutation_createFulfillment(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_CreateFulfillmentPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_createFulfillment_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_updateTracking(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_updateTracking(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().UpdateTracking(ctx, fc.Args["input"].(input.UpdateTrackingInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Fulfillment]) graphql.Marshaler {
+			return ec.marshalOUpdateTrackingPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_Mutation_updateTracking(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UpdateTrackingPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_updateTracking_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_deliverFulfillment(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_deliverFulfillment(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().DeliverFulfillment(ctx, fc.Args["input"].(input.DeliverFulfillmentInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Fulfillment]) graphql.Marshaler {
+			return ec.marshalODeliverFulfillmentPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_Mutation_deliverFulfillment(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DeliverFulfillmentPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_deliverFulfillment_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_cancelFulfillment(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_cancelFulfillment(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().CancelFulfillment(ctx, fc.Args["input"].(input.CancelFulfillmentInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Fulfillment]) graphql.Marshaler {
+			return ec.marshalOCancelFulfillmentPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_Mutation_cancelFulfillment(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_CancelFulfillmentPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_cancelFulfillment_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_createProduct(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -9375,6 +10601,75 @@ func (ec *executionContext) fieldContext_Order_returns(ctx context.Context, fiel
 		return fc, err
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _Order_fulfillments(ctx context.Context, field graphql.CollectedField, obj *commerce.Order) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Order_fulfillments(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Order().Fulfillments(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *paging.Connection[*commerce.Fulfillment]) graphql.Marshaler {
+			return ec.marshalNFulfillmentConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_Order_fulfillments(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Order",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FulfillmentConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Order_fulfillments_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Order_fulfillmentState(ctx context.Context, field graphql.CollectedField, obj *commerce.Order) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Order_fulfillmentState(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.FulfillmentState(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.FulfillmentState) graphql.Marshaler {
+			return ec.marshalNFulfillmentState2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐFulfillmentState(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_Order_fulfillmentState(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Order", field, true, false, errors.New("field of type FulfillmentState does not have child fields"))
 }
 
 func (ec *executionContext) _Order_paymentState(ctx context.Context, field graphql.CollectedField, obj *commerce.Order) (ret graphql.Marshaler) {
@@ -10770,6 +12065,30 @@ func (ec *executionContext) _OrderItem_quantity(ctx context.Context, field graph
 
 func (ec *executionContext) fieldContext_OrderItem_quantity(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("OrderItem", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _OrderItem_shipped(ctx context.Context, field graphql.CollectedField, obj *commerce.LineItem) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrderItem_shipped(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.OrderItem().Shipped(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int32) graphql.Marshaler {
+			return ec.marshalNInt2int32(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_OrderItem_shipped(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OrderItem", field, true, true, errors.New("field of type Int does not have child fields"))
 }
 
 func (ec *executionContext) _OrderItem_unitPrice(ctx context.Context, field graphql.CollectedField, obj *commerce.LineItem) (ret graphql.Marshaler) {
@@ -13031,6 +14350,51 @@ func (ec *executionContext) fieldContext_Query_returns(ctx context.Context, fiel
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Query_returns_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Query_orderByTrackingNumber(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_orderByTrackingNumber(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().OrderByTrackingNumber(ctx, fc.Args["trackingNumber"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Order) graphql.Marshaler {
+			return ec.marshalOOrder2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐOrder(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_Query_orderByTrackingNumber(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Order(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_orderByTrackingNumber_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -16079,6 +17443,72 @@ func (ec *executionContext) fieldContext_UpdateShippingAddressPayload_userErrors
 	return fc, nil
 }
 
+func (ec *executionContext) _UpdateTrackingPayload_fulfillment(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Fulfillment]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UpdateTrackingPayload_fulfillment(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Value, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Fulfillment) graphql.Marshaler {
+			return ec.marshalOFulfillment2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐFulfillment(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_UpdateTrackingPayload_fulfillment(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UpdateTrackingPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Fulfillment(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _UpdateTrackingPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Fulfillment]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UpdateTrackingPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_UpdateTrackingPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UpdateTrackingPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _UpdateWarehousePayload_warehouse(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Warehouse]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -17221,6 +18651,47 @@ func (ec *executionContext) _AssignAccountRepPayload(ctx context.Context, sel as
 	return out
 }
 
+func (ec *executionContext) _CancelFulfillmentPayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.Fulfillment]) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, cancelFulfillmentPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("CancelFulfillmentPayload")
+		case "fulfillment":
+			out.Values[i] = ec._CancelFulfillmentPayload_fulfillment(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._CancelFulfillmentPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 func (ec *executionContext) _CancelOrderPayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.Order]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, cancelOrderPayloadImplementors)
 
@@ -17448,6 +18919,47 @@ func (ec *executionContext) _CreateCustomerPayload(ctx context.Context, sel ast.
 			}
 		case "userErrors":
 			out.Values[i] = ec._CreateCustomerPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+func (ec *executionContext) _CreateFulfillmentPayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.Fulfillment]) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, createFulfillmentPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("CreateFulfillmentPayload")
+		case "fulfillment":
+			out.Values[i] = ec._CreateFulfillmentPayload_fulfillment(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._CreateFulfillmentPayload_userErrors(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -17989,6 +19501,47 @@ func (ec *executionContext) _DeletedCustomer(ctx context.Context, sel ast.Select
 	return out
 }
 
+func (ec *executionContext) _DeliverFulfillmentPayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.Fulfillment]) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, deliverFulfillmentPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DeliverFulfillmentPayload")
+		case "fulfillment":
+			out.Values[i] = ec._DeliverFulfillmentPayload_fulfillment(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._DeliverFulfillmentPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 func (ec *executionContext) _DeliverOrderPayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.Order]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, deliverOrderPayloadImplementors)
 
@@ -18393,6 +19946,385 @@ func (ec *executionContext) _EraseCustomerPayload(ctx context.Context, sel ast.S
 			}
 		case "userErrors":
 			out.Values[i] = ec._EraseCustomerPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+func (ec *executionContext) _Fulfillment(ctx context.Context, sel ast.SelectionSet, obj *commerce.Fulfillment) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, fulfillmentImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Fulfillment")
+		case "id":
+			out.Values[i] = ec._Fulfillment_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "status":
+			out.Values[i] = ec._Fulfillment_status(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "lines":
+			out.Values[i] = ec._Fulfillment_lines(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "warehouse":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Fulfillment_warehouse(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "carrier":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Fulfillment_carrier(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "trackingNumber":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Fulfillment_trackingNumber(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "trackingUrl":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Fulfillment_trackingUrl(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "createdAt":
+			out.Values[i] = ec._Fulfillment_createdAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "updatedAt":
+			out.Values[i] = ec._Fulfillment_updatedAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "actor":
+			out.Values[i] = ec._Fulfillment_actor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "order":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Fulfillment_order(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+func (ec *executionContext) _FulfillmentConnection(ctx context.Context, sel ast.SelectionSet, obj *paging.Connection[*commerce.Fulfillment]) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, fulfillmentConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("FulfillmentConnection")
+		case "nodes":
+			out.Values[i] = ec._FulfillmentConnection_nodes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "edges":
+			out.Values[i] = ec._FulfillmentConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._FulfillmentConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+func (ec *executionContext) _FulfillmentEdge(ctx context.Context, sel ast.SelectionSet, obj *paging.Edge[*commerce.Fulfillment]) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, fulfillmentEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("FulfillmentEdge")
+		case "cursor":
+			out.Values[i] = ec._FulfillmentEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "node":
+			out.Values[i] = ec._FulfillmentEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+func (ec *executionContext) _FulfillmentLine(ctx context.Context, sel ast.SelectionSet, obj *commerce.FulfillmentLine) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, fulfillmentLineImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("FulfillmentLine")
+		case "sku":
+			out.Values[i] = ec._FulfillmentLine_sku(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "quantity":
+			out.Values[i] = ec._FulfillmentLine_quantity(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -19135,6 +21067,34 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
+		case "createFulfillment":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_createFulfillment(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "updateTracking":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_updateTracking(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "deliverFulfillment":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_deliverFulfillment(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "cancelFulfillment":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_cancelFulfillment(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		case "createProduct":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_createProduct(ctx, field)
@@ -19573,6 +21533,49 @@ func (ec *executionContext) _Order(ctx context.Context, sel ast.SelectionSet, ob
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "fulfillments":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Order_fulfillments(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "fulfillmentState":
+			out.Values[i] = ec._Order_fulfillmentState(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		case "paymentState":
 			out.Values[i] = ec._Order_paymentState(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -20503,6 +22506,44 @@ func (ec *executionContext) _OrderItem(ctx context.Context, sel ast.SelectionSet
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "shipped":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._OrderItem_shipped(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "unitPrice":
 			out.Values[i] = ec._OrderItem_unitPrice(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -21961,6 +24002,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 				}()
 				res = ec._Query_returns(ctx, field)
 				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "orderByTrackingNumber":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_orderByTrackingNumber(ctx, field)
+				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
 				return res
@@ -23627,6 +25690,47 @@ func (ec *executionContext) _UpdateShippingAddressPayload(ctx context.Context, s
 	return out
 }
 
+func (ec *executionContext) _UpdateTrackingPayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.Fulfillment]) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, updateTrackingPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("UpdateTrackingPayload")
+		case "fulfillment":
+			out.Values[i] = ec._UpdateTrackingPayload_fulfillment(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._UpdateTrackingPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 func (ec *executionContext) _UpdateWarehousePayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.Warehouse]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, updateWarehousePayloadImplementors)
 
@@ -24418,6 +26522,148 @@ var (
 	}
 )
 
+func (ec *executionContext) marshalNFulfillment2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐFulfillmentᚄ(ctx context.Context, sel ast.SelectionSet, v []*commerce.Fulfillment) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNFulfillment2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐFulfillment(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNFulfillment2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐFulfillment(ctx context.Context, sel ast.SelectionSet, v *commerce.Fulfillment) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._Fulfillment(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNFulfillmentConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐConnection(ctx context.Context, sel ast.SelectionSet, v *paging.Connection[*commerce.Fulfillment]) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._FulfillmentConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNFulfillmentEdge2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*paging.Edge[*commerce.Fulfillment]) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNFulfillmentEdge2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐEdge(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNFulfillmentEdge2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐEdge(ctx context.Context, sel ast.SelectionSet, v *paging.Edge[*commerce.Fulfillment]) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._FulfillmentEdge(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNFulfillmentLine2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐFulfillmentLine(ctx context.Context, sel ast.SelectionSet, v commerce.FulfillmentLine) graphql.Marshaler {
+	return ec._FulfillmentLine(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNFulfillmentLine2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐFulfillmentLineᚄ(ctx context.Context, sel ast.SelectionSet, v []commerce.FulfillmentLine) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNFulfillmentLine2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐFulfillmentLine(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) unmarshalNFulfillmentState2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐFulfillmentState(ctx context.Context, v any) (commerce.FulfillmentState, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := unmarshalNFulfillmentState2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐFulfillmentState[tmp]
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNFulfillmentState2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐFulfillmentState(ctx context.Context, sel ast.SelectionSet, v commerce.FulfillmentState) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(marshalNFulfillmentState2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐFulfillmentState[v])
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+var (
+	unmarshalNFulfillmentState2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐFulfillmentState = map[string]commerce.FulfillmentState{
+		"UNFULFILLED":         commerce.StateUnfulfilled,
+		"PARTIALLY_FULFILLED": commerce.StatePartiallyFulfilled,
+		"FULFILLED":           commerce.StateFulfilled,
+	}
+	marshalNFulfillmentState2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐFulfillmentState = map[commerce.FulfillmentState]string{
+		commerce.StateUnfulfilled:        "UNFULFILLED",
+		commerce.StatePartiallyFulfilled: "PARTIALLY_FULFILLED",
+		commerce.StateFulfilled:          "FULFILLED",
+	}
+)
+
+func (ec *executionContext) unmarshalNFulfillmentStatus2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐFulfillmentStatus(ctx context.Context, v any) (commerce.FulfillmentStatus, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := unmarshalNFulfillmentStatus2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐFulfillmentStatus[tmp]
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNFulfillmentStatus2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐFulfillmentStatus(ctx context.Context, sel ast.SelectionSet, v commerce.FulfillmentStatus) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(marshalNFulfillmentStatus2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐFulfillmentStatus[v])
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+var (
+	unmarshalNFulfillmentStatus2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐFulfillmentStatus = map[string]commerce.FulfillmentStatus{
+		"SHIPPED":   commerce.FulfillmentShipped,
+		"DELIVERED": commerce.FulfillmentDelivered,
+		"CANCELLED": commerce.FulfillmentCancelled,
+	}
+	marshalNFulfillmentStatus2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐFulfillmentStatus = map[commerce.FulfillmentStatus]string{
+		commerce.FulfillmentShipped:   "SHIPPED",
+		commerce.FulfillmentDelivered: "DELIVERED",
+		commerce.FulfillmentCancelled: "CANCELLED",
+	}
+)
+
 func (ec *executionContext) unmarshalNID2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐCustomerID(ctx context.Context, v any) (commerce.CustomerID, error) {
 	tmp, err := graphql.UnmarshalString(v)
 	res := commerce.CustomerID(tmp)
@@ -24459,6 +26705,23 @@ func (ec *executionContext) unmarshalNID2githubᚗcomᚋordergraphᚋordergraph�
 }
 
 func (ec *executionContext) marshalNID2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐEventID(ctx context.Context, sel ast.SelectionSet, v commerce.EventID) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(string(v))
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+func (ec *executionContext) unmarshalNID2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐFulfillmentID(ctx context.Context, v any) (commerce.FulfillmentID, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := commerce.FulfillmentID(tmp)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNID2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐFulfillmentID(ctx context.Context, sel ast.SelectionSet, v commerce.FulfillmentID) graphql.Marshaler {
 	_ = sel
 	res := graphql.MarshalString(string(v))
 	if res == graphql.Null {
@@ -24866,6 +27129,10 @@ var (
 		"RETURN_APPROVED":          commerce.EventReturnApproved,
 		"RETURN_REJECTED":          commerce.EventReturnRejected,
 		"RETURN_RECEIVED":          commerce.EventReturnReceived,
+		"FULFILLMENT_CREATED":      commerce.EventFulfillmentCreated,
+		"TRACKING_UPDATED":         commerce.EventTrackingUpdated,
+		"FULFILLMENT_DELIVERED":    commerce.EventFulfillmentDelivered,
+		"FULFILLMENT_CANCELLED":    commerce.EventFulfillmentCancelled,
 		"IMPORTED":                 commerce.EventImported,
 	}
 	marshalNOrderEventType2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐEventType = map[commerce.EventType]string{
@@ -24889,6 +27156,10 @@ var (
 		commerce.EventReturnApproved:         "RETURN_APPROVED",
 		commerce.EventReturnRejected:         "RETURN_REJECTED",
 		commerce.EventReturnReceived:         "RETURN_RECEIVED",
+		commerce.EventFulfillmentCreated:     "FULFILLMENT_CREATED",
+		commerce.EventTrackingUpdated:        "TRACKING_UPDATED",
+		commerce.EventFulfillmentDelivered:   "FULFILLMENT_DELIVERED",
+		commerce.EventFulfillmentCancelled:   "FULFILLMENT_CANCELLED",
 		commerce.EventImported:               "IMPORTED",
 	}
 )
@@ -25747,6 +28018,13 @@ func (ec *executionContext) marshalOBoolean2ᚖbool(ctx context.Context, sel ast
 	return res
 }
 
+func (ec *executionContext) marshalOCancelFulfillmentPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Fulfillment]) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._CancelFulfillmentPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalOCancelOrderPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -25766,6 +28044,13 @@ func (ec *executionContext) marshalOCreateCustomerPayload2ᚖgithubᚗcomᚋorde
 		return graphql.Null
 	}
 	return ec._CreateCustomerPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOCreateFulfillmentPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Fulfillment]) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._CreateFulfillmentPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOCreateProductPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Product]) graphql.Marshaler {
@@ -25856,6 +28141,13 @@ func (ec *executionContext) marshalODeletedCustomer2ᚖgithubᚗcomᚋordergraph
 	return ec._DeletedCustomer(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalODeliverFulfillmentPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Fulfillment]) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._DeliverFulfillmentPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalODeliverOrderPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -25875,6 +28167,13 @@ func (ec *executionContext) marshalOEraseCustomerPayload2ᚖgithubᚗcomᚋorder
 		return graphql.Null
 	}
 	return ec._EraseCustomerPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOFulfillment2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐFulfillment(ctx context.Context, sel ast.SelectionSet, v *commerce.Fulfillment) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._Fulfillment(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOHireEmployeePayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Employee]) graphql.Marshaler {
@@ -26225,6 +28524,13 @@ func (ec *executionContext) marshalOUpdateShippingAddressPayload2ᚖgithubᚗcom
 		return graphql.Null
 	}
 	return ec._UpdateShippingAddressPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOUpdateTrackingPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Fulfillment]) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._UpdateTrackingPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOUpdateWarehousePayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Warehouse]) graphql.Marshaler {

@@ -260,7 +260,7 @@ func addBatch[ID ~string](w *pendingKeys[ID], f *operation.Field, arguments inte
 // planRootFields plans the reads for the root fields of a query.
 func (p plan) planRootFields(ctx context.Context, root *operation.SelectionSet) {
 	var referenced pendingRecords
-	var sales pendingKeys[dynamo.ListRequest]
+	var sales, parcels pendingKeys[dynamo.ListRequest]
 	for _, f := range root.Reads {
 		switch {
 		case p.rootRecord(f, &referenced):
@@ -278,6 +278,8 @@ func (p plan) planRootFields(ctx context.Context, root *operation.SelectionSet) 
 			if key, err := loaders.SalesRequest(a.placed, a.currency); err == nil { // otherwise, the resolver returns the error
 				sales.add(key, f.Path, f.Records)
 			}
+		case f.Number == fieldQueryOrderByTrackingNumber:
+			parcels.add(trackedFulfillment(argumentsOf[queryOrderByTrackingNumberArguments](p, f).trackingNumber), f.Path, f.Records)
 		case f.Number == fieldQueryViewer:
 			for principal, f := range selectedFields([]planTarget[*access.Principal]{{new(p.resolver.principal(ctx)), f.Records}}) {
 				viewerReference(principal, f, &referenced)
@@ -293,6 +295,13 @@ func (p plan) planRootFields(ctx context.Context, root *operation.SelectionSet) 
 	p.planCustomersByEmail(ctx, &referenced.customerIDs)
 	p.rootLists(ctx, root)
 	planList(ctx, p, &sales, model.DailySales, nil)
+	planList(ctx, p, &parcels, model.TrackedFulfillments, func(p plan, ctx context.Context, targets []planTarget[*commerce.Fulfillment]) {
+		var orders pendingKeys[commerce.OrderID]
+		for _, t := range targets {
+			orders.add(t.value.OrderID, parcels.path, t.selections)
+		}
+		p.planOrdersByID(ctx, &orders)
+	})
 }
 
 // planItemsAfterOrders plans lookups of line items for a caller that may read only its own orders.

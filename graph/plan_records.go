@@ -227,12 +227,12 @@ func (p plan) planItemCount(o *commerce.Order, f *operation.Field, pages *pendin
 	}
 }
 
-// primeOrders adds orders to the loader of orders if the query selects "items { order }" or "item {
-// order }". Resolving the field "order" then needs no read.
+// primeOrders adds orders to the loader of orders if the query selects "order" or "shipped" of line
+// items. Resolving these fields then needs no read.
 func (p plan) primeOrders(ctx context.Context, targets []planTarget[*commerce.Order]) {
 	var orders []*commerce.Order
 	for order, f := range selectedFields(targets) {
-		if (f.Number == fieldOrderItems || f.Number == fieldOrderItem) && operation.SelectsFieldWithReads(f.Records, fieldOrderItemOrder) {
+		if (f.Number == fieldOrderItems || f.Number == fieldOrderItem) && (operation.SelectsFieldWithReads(f.Records, fieldOrderItemOrder) || operation.SelectsFieldWithReads(f.Records, fieldOrderItemShipped)) {
 			orders = append(orders, order)
 		}
 	}

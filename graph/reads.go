@@ -98,6 +98,23 @@ func recordByReference[K comparable, Reference, ID ~string, T any](ctx context.C
 	return record(ctx, p, ID(id))
 }
 
+// trackedFulfillment returns the request for the newest fulfillment with a tracking number.
+func trackedFulfillment(number string) dynamo.ListRequest {
+	return dynamo.ListRequest{PartitionValue: number, Page: dynamo.PageRequest{Limit: 1}}
+}
+
+func orderByTrackingNumber(ctx context.Context, number string) (*commerce.Order, error) {
+	if _, err := commerce.ParseSearchableName(number, commerce.MaxName); err != nil {
+		return nil, nil // no fulfillment can have this number
+	}
+	page, err := loaders.PageLoader(loadersOf(ctx), model.TrackedFulfillments).Load(ctx, trackedFulfillment(number))
+	found, err := itemsOfPage(ctx, page, err)
+	if len(found) == 0 {
+		return nil, err
+	}
+	return record(ctx, model.OrderByID, found[0].OrderID)
+}
+
 func (r *Resolver) orderItemBySKU(ctx context.Context, order *commerce.Order, productID string) (*commerce.LineItem, error) {
 	sku, ok := lookupID[commerce.SKU](productID)
 	if !ok {

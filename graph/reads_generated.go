@@ -184,6 +184,47 @@ func employeeReference(record *commerce.Employee, f *operation.Field, to *pendin
 	}
 }
 
+const fieldFulfillmentWarehouse = 4
+
+func (r *fulfillmentResolver) Warehouse(ctx context.Context, obj *commerce.Fulfillment) (*commerce.Warehouse, error) {
+	return reference(ctx, model.WarehouseByID, obj.WarehouseID)
+}
+
+const fieldFulfillmentOrder = 11
+
+func (r *fulfillmentResolver) Order(ctx context.Context, obj *commerce.Fulfillment) (*commerce.Order, error) {
+	return reference(ctx, model.OrderByID, obj.OrderID)
+}
+
+// addFulfillmentReferences adds the keys of the records to which the selected fields refer.
+func addFulfillmentReferences(targets []planTarget[*commerce.Fulfillment], to *pendingRecords) {
+	for parent, f := range selectedFields(targets) {
+		fulfillmentReference(parent, f, to)
+	}
+}
+
+// fulfillmentReferences plans the reads of the records to which the selected fields refer.
+func (p plan) fulfillmentReferences(ctx context.Context, targets []planTarget[*commerce.Fulfillment]) {
+	var to pendingRecords
+	addFulfillmentReferences(targets, &to)
+	p.planReferences(ctx, &to)
+}
+
+// fulfillments plans the reads that the selected fields of records require, after the records were read.
+func (p plan) fulfillments(ctx context.Context, targets []planTarget[*commerce.Fulfillment]) {
+	p.fulfillmentReferences(ctx, targets)
+}
+
+// fulfillmentReference adds the key of the record that a field refers to.
+func fulfillmentReference(record *commerce.Fulfillment, f *operation.Field, to *pendingRecords) {
+	switch f.Number {
+	case fieldFulfillmentWarehouse:
+		addReference(&to.warehouses, f, record.WarehouseID)
+	case fieldFulfillmentOrder:
+		addReference(&to.orders, f, record.OrderID)
+	}
+}
+
 const fieldInventoryLevelProduct = 2
 
 func (r *inventoryLevelResolver) Product(ctx context.Context, obj *commerce.InventoryLevel) (*commerce.Product, error) {
@@ -315,6 +356,22 @@ func (r *mutationResolver) ReceiveReturn(ctx context.Context, input input.Receiv
 	return executeMutation(ctx, r.Resolver, r.store.ReceiveReturn, input.Command, input.IdempotencyKey)
 }
 
+func (r *mutationResolver) CreateFulfillment(ctx context.Context, input input.CreateFulfillmentInput) (*Payload[commerce.Fulfillment], error) {
+	return executeMutation(ctx, r.Resolver, r.store.CreateFulfillment, input.Command, input.IdempotencyKey)
+}
+
+func (r *mutationResolver) UpdateTracking(ctx context.Context, input input.UpdateTrackingInput) (*Payload[commerce.Fulfillment], error) {
+	return executeMutation(ctx, r.Resolver, r.store.UpdateTracking, input.Command, nil)
+}
+
+func (r *mutationResolver) DeliverFulfillment(ctx context.Context, input input.DeliverFulfillmentInput) (*Payload[commerce.Fulfillment], error) {
+	return executeMutation(ctx, r.Resolver, r.store.ChangeFulfillmentStatus, input.Command, input.IdempotencyKey)
+}
+
+func (r *mutationResolver) CancelFulfillment(ctx context.Context, input input.CancelFulfillmentInput) (*Payload[commerce.Fulfillment], error) {
+	return executeMutation(ctx, r.Resolver, r.store.ChangeFulfillmentStatus, input.Command, input.IdempotencyKey)
+}
+
 func (r *mutationResolver) CreateProduct(ctx context.Context, input input.CreateProductInput) (*Payload[commerce.Product], error) {
 	return executeMutation(ctx, r.Resolver, r.store.CreateProduct, input.Command, input.IdempotencyKey)
 }
@@ -388,6 +445,12 @@ func (a *orderReturnsArguments) list(q *paging.Request, beyond operation.PageInf
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
+// list adds the arguments to a request. Cursors are valid only for the same arguments,
+// except the arguments that choose the page.
+func (a *orderFulfillmentsArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
+	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
+}
+
 const fieldOrderCustomer = 3
 
 func (r *orderResolver) Customer(ctx context.Context, obj *commerce.Order) (*commerce.Customer, error) {
@@ -424,7 +487,15 @@ func (r *orderResolver) Returns(ctx context.Context, obj *commerce.Order, first 
 	return connection(ctx, model.OrderReturns, &q)
 }
 
-const fieldOrderAccountRep = 28
+const fieldOrderFulfillments = 13
+
+func (r *orderResolver) Fulfillments(ctx context.Context, obj *commerce.Order, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Fulfillment], error) {
+	q := r.pageRequest("Order.fulfillments", string(obj.ID))
+	(&orderFulfillmentsArguments{first, after, last, before}).list(&q, currentField(ctx).PageInfo)
+	return connection(ctx, model.OrderFulfillmentList, &q)
+}
+
+const fieldOrderAccountRep = 30
 
 func (r *orderResolver) AccountRep(ctx context.Context, obj *commerce.Order) (*commerce.Employee, error) {
 	return reference(ctx, model.EmployeeByID, obj.AccountRepID)
@@ -435,6 +506,7 @@ func (p plan) orderLists(ctx context.Context, targets []planTarget[commerce.Orde
 	var timeline pendingKeys[dynamo.ListRequest]
 	var payments pendingKeys[dynamo.ListRequest]
 	var returns pendingKeys[dynamo.ListRequest]
+	var fulfillments pendingKeys[dynamo.ListRequest]
 	for key, f := range selectedFields(targets) {
 		switch f.Number {
 		case fieldOrderTimeline:
@@ -449,11 +521,16 @@ func (p plan) orderLists(ctx context.Context, targets []planTarget[commerce.Orde
 			q := p.resolver.pageRequest("Order.returns", string(key))
 			argumentsOf[orderReturnsArguments](p, f).list(&q, f.PageInfo)
 			addList(&returns, f, &q)
+		case fieldOrderFulfillments:
+			q := p.resolver.pageRequest("Order.fulfillments", string(key))
+			argumentsOf[orderFulfillmentsArguments](p, f).list(&q, f.PageInfo)
+			addList(&fulfillments, f, &q)
 		}
 	}
 	planList(ctx, p, &timeline, model.Timeline, plan.events)
 	planList(ctx, p, &payments, model.OrderPayments, plan.payments)
 	planList(ctx, p, &returns, model.OrderReturns, plan.returns)
+	planList(ctx, p, &fulfillments, model.OrderFulfillmentList, plan.fulfillments)
 }
 
 // orderReference adds the key of the record that a field refers to.
@@ -499,15 +576,22 @@ func orderEventReference(record *commerce.Event, f *operation.Field, to *pending
 	}
 }
 
-const fieldOrderItemProduct = 8
+const fieldOrderItemShipped = 6
+
+func (r *orderItemResolver) Shipped(ctx context.Context, obj *commerce.LineItem) (int32, error) {
+	of, err := reference(ctx, model.OrderByID, obj.OrderID)
+	return scalar.ToInt(obj.ShippedIn(of), err)
+}
+
+const fieldOrderItemProduct = 9
 
 func (r *orderItemResolver) Product(ctx context.Context, obj *commerce.LineItem) (*commerce.Product, error) {
 	return reference(ctx, model.ProductBySKU, obj.SKU)
 }
 
-const fieldOrderItemReturned = 9
+const fieldOrderItemReturned = 10
 
-const fieldOrderItemOrder = 10
+const fieldOrderItemOrder = 11
 
 func (r *orderItemResolver) Order(ctx context.Context, obj *commerce.LineItem) (*commerce.Order, error) {
 	return reference(ctx, model.OrderByID, obj.OrderID)
@@ -516,6 +600,8 @@ func (r *orderItemResolver) Order(ctx context.Context, obj *commerce.LineItem) (
 // orderItemReference adds the key of the record that a field refers to.
 func orderItemReference(key model.OrderItemKey, f *operation.Field, to *pendingRecords) {
 	switch f.Number {
+	case fieldOrderItemShipped:
+		addReference(&to.orders, f, key.Order)
 	case fieldOrderItemProduct:
 		addReference(&to.products, f, key.SKU)
 	case fieldOrderItemOrder:
@@ -920,7 +1006,9 @@ func (r *queryResolver) Returns(ctx context.Context, status commerce.ReturnStatu
 	return connection(ctx, model.ReturnsByStatus, &q)
 }
 
-const fieldQueryProduct = 15
+const fieldQueryOrderByTrackingNumber = 15
+
+const fieldQueryProduct = 16
 
 func (r *queryResolver) Product(ctx context.Context, sku string) (*commerce.Product, error) {
 	key, ok := (&queryProductArguments{sku}).key()
@@ -930,7 +1018,7 @@ func (r *queryResolver) Product(ctx context.Context, sku string) (*commerce.Prod
 	return record(ctx, model.ProductBySKU, key)
 }
 
-const fieldQueryProductsBySku = 16
+const fieldQueryProductsBySku = 17
 
 func (r *queryResolver) ProductsBySku(ctx context.Context, skus []string) ([]*commerce.Product, error) {
 	keys, err := (&queryProductsBySkuArguments{skus}).keys()
@@ -940,9 +1028,9 @@ func (r *queryResolver) ProductsBySku(ctx context.Context, skus []string) ([]*co
 	return batch(ctx, model.ProductBySKU, keys)
 }
 
-const fieldQueryQuote = 17
+const fieldQueryQuote = 18
 
-const fieldQueryProducts = 18
+const fieldQueryProducts = 19
 
 func (r *queryResolver) Products(ctx context.Context, category *string, namePrefix *string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Product], error) {
 	q := r.pageRequest("Query.products")
@@ -950,7 +1038,7 @@ func (r *queryResolver) Products(ctx context.Context, category *string, namePref
 	return connection(ctx, model.ProductsByName, &q)
 }
 
-const fieldQueryCategories = 19
+const fieldQueryCategories = 20
 
 func (r *queryResolver) Categories(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Category], error) {
 	q := r.pageRequest("Query.categories")
@@ -958,7 +1046,7 @@ func (r *queryResolver) Categories(ctx context.Context, first *int32, after *str
 	return connection(ctx, model.Categories, &q)
 }
 
-const fieldQueryInventoryLevel = 20
+const fieldQueryInventoryLevel = 21
 
 func (r *queryResolver) InventoryLevel(ctx context.Context, sku string, warehouseID string) (*commerce.InventoryLevel, error) {
 	key, ok := (&queryInventoryLevelArguments{sku, warehouseID}).key()
@@ -968,7 +1056,7 @@ func (r *queryResolver) InventoryLevel(ctx context.Context, sku string, warehous
 	return record(ctx, model.InventoryLevel, key)
 }
 
-const fieldQueryEmployee = 21
+const fieldQueryEmployee = 22
 
 func (r *queryResolver) Employee(ctx context.Context, id string) (*commerce.Employee, error) {
 	key, ok := (&queryEmployeeArguments{id}).key()
@@ -978,7 +1066,7 @@ func (r *queryResolver) Employee(ctx context.Context, id string) (*commerce.Empl
 	return record(ctx, model.EmployeeByID, key)
 }
 
-const fieldQueryEmployees = 22
+const fieldQueryEmployees = 23
 
 func (r *queryResolver) Employees(ctx context.Context, hired *commerce.DateRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error) {
 	q := r.pageRequest("Query.employees")
@@ -986,7 +1074,7 @@ func (r *queryResolver) Employees(ctx context.Context, hired *commerce.DateRange
 	return connection(ctx, model.Employees, &q)
 }
 
-const fieldQueryEmployeesByName = 23
+const fieldQueryEmployeesByName = 24
 
 func (r *queryResolver) EmployeesByName(ctx context.Context, name string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error) {
 	q := r.pageRequest("Query.employeesByName")
@@ -994,7 +1082,7 @@ func (r *queryResolver) EmployeesByName(ctx context.Context, name string, first 
 	return connection(ctx, model.EmployeesByName, &q)
 }
 
-const fieldQueryEmployeesByJobTitle = 24
+const fieldQueryEmployeesByJobTitle = 25
 
 func (r *queryResolver) EmployeesByJobTitle(ctx context.Context, jobTitle string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error) {
 	q := r.pageRequest("Query.employeesByJobTitle")
@@ -1002,7 +1090,7 @@ func (r *queryResolver) EmployeesByJobTitle(ctx context.Context, jobTitle string
 	return connection(ctx, model.EmployeesByJobTitle, &q)
 }
 
-const fieldQueryWarehouse = 25
+const fieldQueryWarehouse = 26
 
 func (r *queryResolver) Warehouse(ctx context.Context, id string) (*commerce.Warehouse, error) {
 	key, ok := (&queryWarehouseArguments{id}).key()
@@ -1012,7 +1100,7 @@ func (r *queryResolver) Warehouse(ctx context.Context, id string) (*commerce.War
 	return record(ctx, model.WarehouseByID, key)
 }
 
-const fieldQueryWarehouses = 26
+const fieldQueryWarehouses = 27
 
 func (r *queryResolver) Warehouses(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Warehouse], error) {
 	q := r.pageRequest("Query.warehouses")
@@ -1360,6 +1448,8 @@ func (p plan) planAfterRecord(ctx context.Context, record any, selections []*ope
 		p.deletedCustomers(ctx, []planTarget[*commerce.DeletedCustomer]{{record, selections}})
 	case *commerce.Employee:
 		p.employees(ctx, []planTarget[*commerce.Employee]{{record, selections}})
+	case *commerce.Fulfillment:
+		p.fulfillments(ctx, []planTarget[*commerce.Fulfillment]{{record, selections}})
 	case *commerce.InventoryLevel:
 		p.inventoryLevels(ctx, []planTarget[*commerce.InventoryLevel]{{record, selections}})
 	case *commerce.Order:
@@ -1383,6 +1473,9 @@ func (r *Resolver) Customer() CustomerResolver { return &customerResolver{r} }
 
 // Employee returns the resolvers of Employee.
 func (r *Resolver) Employee() EmployeeResolver { return &employeeResolver{r} }
+
+// Fulfillment returns the resolvers of Fulfillment.
+func (r *Resolver) Fulfillment() FulfillmentResolver { return &fulfillmentResolver{r} }
 
 // InventoryLevel returns the resolvers of InventoryLevel.
 func (r *Resolver) InventoryLevel() InventoryLevelResolver { return &inventoryLevelResolver{r} }
@@ -1433,6 +1526,7 @@ type (
 	addressResolver         struct{ *Resolver }
 	customerResolver        struct{ *Resolver }
 	employeeResolver        struct{ *Resolver }
+	fulfillmentResolver     struct{ *Resolver }
 	inventoryLevelResolver  struct{ *Resolver }
 	mutationResolver        struct{ *Resolver }
 	orderResolver           struct{ *Resolver }

@@ -73,6 +73,18 @@ func (r *returnResolver) WarehouseID(ctx context.Context, obj *commerce.Return) 
 	return scalar.OrNull(string(obj.WarehouseID)), nil
 }
 
+func (r *fulfillmentResolver) Carrier(ctx context.Context, obj *commerce.Fulfillment) (*string, error) {
+	return scalar.OrNull(obj.Carrier), nil
+}
+
+func (r *fulfillmentResolver) TrackingNumber(ctx context.Context, obj *commerce.Fulfillment) (*string, error) {
+	return scalar.OrNull(obj.TrackingNumber), nil
+}
+
+func (r *fulfillmentResolver) TrackingURL(ctx context.Context, obj *commerce.Fulfillment) (*string, error) {
+	return scalar.OrNull(obj.TrackingURL), nil
+}
+
 func (r *orderAdjustmentResolver) Line(ctx context.Context, obj *commerce.OrderAdjustment) (*string, error) {
 	return scalar.OrNull(string(obj.Line)), nil
 }
@@ -123,6 +135,10 @@ func (r *productResolver) OrderCount(ctx context.Context, obj *commerce.Product)
 
 func (r *queryResolver) Quote(ctx context.Context, in input.QuoteInput) (*commerce.Quote, error) {
 	return in.Quote(ctx, loadersOf(ctx).Quote)
+}
+
+func (r *queryResolver) OrderByTrackingNumber(ctx context.Context, trackingNumber string) (*commerce.Order, error) {
+	return orderByTrackingNumber(ctx, trackingNumber)
 }
 
 func (r *queryResolver) Sales(ctx context.Context, placed commerce.DateRange, currency commerce.Currency) ([]*commerce.DailySales, error) {

@@ -66,7 +66,7 @@ func TestNullability(t *testing.T) {
 	}
 	optional := []string{
 		"Order.shippingAddress", "Order.billingAddress", "Order.contact", "OrderAdjustment.line", "OrderContact.email", "OrderContact.phone", "OrderContact.name", "Order.hold", "Order.expiresAt", "Order.trackingNumber", "Order.carrier", "OrderEvent.from", "OrderEvent.to", "OrderEvent.note", "OrderEvent.noteVisibility", "Address.line2", "Address.region",
-		"Payment.returnId", "Payment.reason", "Return.rejectionReason", "Return.warehouseId", "ReturnLine.restocked",
+		"Payment.returnId", "Fulfillment.carrier", "Fulfillment.trackingNumber", "Fulfillment.trackingUrl", "Payment.reason", "Return.rejectionReason", "Return.warehouseId", "ReturnLine.restocked",
 		"PageInfo.startCursor", "PageInfo.endCursor", "OrderUpdate.id", "Query.orderCounts", "Query.sales", "Customer.spending", "Product.orderCount", "Warehouse.productCount", "Employee.orderCount", "Query.quote", "Quote.subtotal", "Quote.total", "EraseCustomerPayload.deletedCustomer",
 	}
 	for _, d := range own(t) {
@@ -112,7 +112,7 @@ func TestListsOfRecordsAreConnections(t *testing.T) {
 				continue
 			}
 			element := parsedSchema.Types[f.Type.Name()]
-			if f.Type.Elem != nil && element.Kind == ast.Object && element.Name != "OrderStatusCount" && element.Name != "Spending" && element.Name != "DailySales" && element.Name != "QuotedLine" && element.Name != "OrderAdjustment" && element.Name != "ReturnLine" && operation.BatchArgument(f) == nil && !strings.HasSuffix(d.Name, "Connection") && !strings.HasPrefix(f.Name, "__") {
+			if f.Type.Elem != nil && element.Kind == ast.Object && element.Name != "OrderStatusCount" && element.Name != "Spending" && element.Name != "DailySales" && element.Name != "QuotedLine" && element.Name != "OrderAdjustment" && element.Name != "ReturnLine" && element.Name != "FulfillmentLine" && operation.BatchArgument(f) == nil && !strings.HasSuffix(d.Name, "Connection") && !strings.HasPrefix(f.Name, "__") {
 				t.Errorf("%s.%s is a list of %s, not a connection", d.Name, f.Name, element.Name)
 			}
 		}

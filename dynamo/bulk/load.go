@@ -107,6 +107,9 @@ func (t Transfers) datasetRecords(dataset commerce.Dataset) ([]model.Record, err
 				for i := range v.Returns {
 					records = append(records, model.EncodeWithEdges(b, &v.Returns[i])...)
 				}
+				for i := range v.Fulfillments {
+					records = append(records, model.EncodeWithEdges(b, &v.Fulfillments[i])...)
+				}
 			default:
 				records = append(records, model.EncodeWithEdges(b, v)...)
 			}

@@ -274,7 +274,7 @@ func (m Mutations) ChangeOrderStatus(ctx context.Context, caller Caller, cmd com
 			e.Note, e.NoteCustomerID = "expired without a payment", before.CustomerID
 		}
 		var items []commerce.LineItem
-		var pieces []commerce.OrderLine
+		var pieces []commerce.FulfillmentLine
 		was, is := *before, after // with all line items, also those that the order's record does not embed
 		if cmd.To == commerce.Shipped || cmd.To == commerce.Cancelled {
 			if items, err = c.allItems(ctx, before); err != nil {
@@ -324,9 +324,9 @@ func (m Mutations) ChangeOrderStatus(ctx context.Context, caller Caller, cmd com
 // product's record only once.
 //
 // Errors: model.ErrCorrupt if a quantity is less than 1.
-func quantitiesByProduct(items []commerce.LineItem) ([]commerce.OrderLine, error) {
+func quantitiesByProduct(items []commerce.LineItem) ([]commerce.FulfillmentLine, error) {
 	at := make(map[commerce.SKU]int, len(items))
-	var pieces []commerce.OrderLine
+	var pieces []commerce.FulfillmentLine
 	for _, item := range items {
 		if item.Quantity < 1 {
 			return nil, fmt.Errorf("%w: line item %s of order %s has the quantity %d, but the minimum is 1", model.ErrCorrupt, item.SKU, item.OrderID, item.Quantity)
@@ -334,7 +334,7 @@ func quantitiesByProduct(items []commerce.LineItem) ([]commerce.OrderLine, error
 		i, ok := at[item.SKU]
 		if !ok {
 			at[item.SKU] = len(pieces)
-			pieces = append(pieces, commerce.OrderLine{SKU: item.SKU, Quantity: item.Quantity})
+			pieces = append(pieces, commerce.FulfillmentLine{SKU: item.SKU, Quantity: item.Quantity})
 			continue
 		}
 		pieces[i].Quantity += item.Quantity
@@ -342,10 +342,10 @@ func quantitiesByProduct(items []commerce.LineItem) ([]commerce.OrderLine, error
 	return pieces, nil
 }
 
-// removeShippedStock removes shipped items from a warehouse's stock.
+// removeShippedStock removes shipped pieces from a warehouse's stock.
 //
 // Errors: commerce.NotFound, commerce.UserErrors (InsufficientStock), errors from table.WrapError.
-func (c *change) removeShippedStock(ctx context.Context, items []commerce.OrderLine, from commerce.WarehouseID) error {
+func (c *change) removeShippedStock(ctx context.Context, items []commerce.FulfillmentLine, from commerce.WarehouseID) error {
 	levels, taken := make([]model.Keys, len(items)), make([]counterAdjustment, 0, len(items))
 	for i, item := range items {
 		levels[i] = model.KeysOfInventoryLevel(&c.KeyBuilder, model.InventoryLevelKey{SKU: item.SKU, Warehouse: from})

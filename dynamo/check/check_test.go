@@ -217,6 +217,14 @@ func damages() []damage {
 				"kind": storetest.Str("refund"), "amount": storetest.Num("1"), "currency": storetest.Str("USD"), "providerReference": storetest.Str("stripe:1"), "createdAt": storetest.Str("2026-01-01T00:00:00.000Z"), "actor": storetest.Str("me")})
 			r.Put(storetest.Item{"pk": storetest.Str("PAYMENT#stripe:1"), "sk": storetest.Str(own), "entity": storetest.Str("paymentClaim"), "orderId": storetest.Str(storetest.SmallOrderID(0)), "paymentId": storetest.Str(id)})
 		}},
+		{name: "sums of fulfillments without fulfillments", found: "fulfillments 1", do: func(r storetest.RawTable) {
+			r.Set(order(0), own, storetest.Item{"fulfillments": storetest.Num("1"), "undelivered": storetest.Num("1")})
+		}},
+		{name: "fulfillment of no order", found: "orphan-fulfillment 1", byHand: 1, changes: true, do: func(r storetest.RawTable) {
+			lost, id := storetest.ULIDAt(storetest.FirstOrderTime(), 77), storetest.ULIDAt(storetest.FirstOrderTime(), 78)
+			r.Put(storetest.Item{"pk": storetest.Str("ORDER#" + lost), "sk": storetest.Str("SHIPMENT#" + id), "entity": storetest.Str("fulfillment"), "orderId": storetest.Str(lost), "fulfillmentId": storetest.Str(id),
+				"warehouseId": storetest.Str("w1"), "status": storetest.Str("shipped"), "createdAt": storetest.Str("2026-01-01T00:00:00.000Z"), "updatedAt": storetest.Str("2026-01-01T00:00:00.000Z"), "actor": storetest.Str("me")})
+		}},
 		{name: "last event lost", found: "timeline 1", changes: true, do: func(r storetest.RawTable) {
 			at, _ := commerce.OrderID(storetest.SmallOrderID(2)).Time()
 			r.Delete(order(2), "EVENT#"+storetest.ULIDAt(at.Add(time.Minute), 2))

@@ -122,7 +122,7 @@ func isOptional(c commerce.Currency, e *model.Entity, name string, want model.Re
 			_, hasTime := commerce.OrderID(model.TextOf(want, "orderId")).Time()
 			return hasTime
 		}
-	case model.AttrAuthorized, model.AttrCaptured, model.AttrRefunded: // a record with them has a payment
+	case model.AttrAuthorized, model.AttrCaptured, model.AttrRefunded, model.AttrFulfillments: // a record with them has a payment or fulfillment
 		return false
 	case model.AttrProductCount: // while a warehouse lacks the number, readers get an error
 		return false

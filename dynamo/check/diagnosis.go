@@ -372,6 +372,8 @@ func kindOf(e *model.Entity, name, otherwise string) string {
 		return kindPayments
 	case "amount":
 		return kindReturnAmount
+	case model.AttrFulfillments, model.AttrUndelivered, model.AttrShipped:
+		return kindFulfillments
 	case "totalInventory":
 		return kindStockTotal
 	case "available":

@@ -20,6 +20,8 @@ const (
 	kindReturnMissing        = "return-missing"
 	kindPayments             = "payments"
 	kindReturnAmount         = "return-amount"
+	kindOrphanFulfillment    = "orphan-fulfillment"
+	kindFulfillments         = "fulfillments"
 	kindTimeline             = "timeline"
 	kindUpdatedAt            = "updated-at"
 	kindLastEvent            = "last-event"
@@ -96,6 +98,8 @@ func Kinds() []Kind {
 		{Name: kindReturnMissing, Problem: "a refund names a return that does not exist", Repair: "write the return again", ByHand: true},
 		{Name: kindPayments, Problem: "the sums of payments in an order or return, or an order's state of an outstanding payment, do not follow from its payments", Repair: "sets the sums and the state"},
 		{Name: kindReturnAmount, Problem: "the amount of a return does not follow from its lines and its order", Repair: "sets the amount"},
+		{Name: kindOrphanFulfillment, Problem: "a fulfillment has no order", Repair: "write the order again, or move the fulfillment to another table", ByHand: true},
+		{Name: kindFulfillments, Problem: "an order's number of fulfillments or its shipped pieces do not follow from its fulfillments", Repair: "sets the numbers"},
 		{Name: kindTimeline, Problem: "an order's last event does not match its status", Repair: "appends an `imported` event"},
 		{Name: kindUpdatedAt, Problem: "an order's update time is earlier than its last event", Repair: "sets the update time"},
 		{Name: kindLastEvent, Problem: "the record of a customer's last event or its count of open orders or reserved units is wrong, or the customer is missing", Repair: "updates or deletes the record"},
@@ -114,7 +118,7 @@ func Kinds() []Kind {
 		{Name: kindEdgeDiffers, Problem: "an edge differs from its record", Repair: "sets the attributes"},
 		{Name: kindOrphanEdge, Problem: "an edge's record is missing or does not belong in the edge's list", Repair: "deletes the edge"},
 		{Name: kindStockTotal, Problem: "a product's total inventory is not the sum of its inventory levels", Repair: "sets the total"},
-		{Name: kindStockAvailable, Problem: "a product's available stock is not its inventory minus the quantity in pending and confirmed orders", Repair: "sets the stock"},
+		{Name: kindStockAvailable, Problem: "a product's available stock is not its inventory minus the pieces of pending and confirmed orders that are not shipped", Repair: "sets the stock"},
 		{Name: kindStockBucket, Problem: "a bucket of a product's stock is missing or superfluous, or has another version than the product", Repair: "writes, corrects or deletes the bucket"},
 		{Name: kindOrphanInventoryLevel, Problem: "an inventory level has no product", Repair: "deletes the level"},
 		{Name: kindCategoryCount, Problem: "a category's record is missing or unused, or its product count is wrong", Repair: "writes, corrects or deletes the record"},

@@ -22,7 +22,7 @@ type orderVerifier struct {
 	id            commerce.OrderID
 	orderRecord   model.Record
 	items, events []model.Record
-	// others contains the order's payments and returns.
+	// others contains the order's payments, returns and fulfillments.
 	others recordsWithEdges
 	// edges contains the edges of the order itself.
 	edges recordWithEdges
@@ -222,8 +222,11 @@ func (v *orderVerifier) verify(c *check) *diagnosis {
 		}
 		for k := range v.others {
 			kind := kindOrphanPayment
-			if model.EntityOf(k) == &model.EntityReturn {
+			switch model.EntityOf(k) {
+			case &model.EntityReturn:
 				kind = kindOrphanReturn
+			case &model.EntityFulfillment:
+				kind = kindOrphanFulfillment
 			}
 			diag.addFinding(kind, k, "the order does not exist", remedyManual)
 		}
@@ -245,6 +248,7 @@ func (v *orderVerifier) verify(c *check) *diagnosis {
 	}
 	diag.erased = o.Erased
 	payments, paymentsKnown := v.verifyPayments(diag, &o)
+	v.verifyFulfillments(diag, &o)
 	v.decoded = &o
 	v.verifyItems(diag, b, o, trusted, other)
 	for _, id := range slices.Sorted(maps.Keys(v.copies)) {
@@ -312,6 +316,23 @@ func (v *orderVerifier) verifyPayments(diag *diagnosis, o *commerce.Order) (paym
 		o.PaymentTotals = totals
 	}
 	return payments, true
+}
+
+// verifyFulfillments sets the sums of the order to what its fulfillments contribute. If one of them cannot be
+// read, the stored sums stay.
+func (v *orderVerifier) verifyFulfillments(diag *diagnosis, o *commerce.Order) {
+	var all []derive.Change
+	for _, r := range v.others.sorted() {
+		if r.entity != &model.EntityFulfillment {
+			continue
+		}
+		f, err := decode(diag, r, r.primaryKey, diag.table.DecodeFulfillment)
+		if err != nil {
+			return // verify reports the fulfillment
+		}
+		all = append(all, derive.Change{After: f})
+	}
+	o.Fulfilled = derive.FulfillmentTotals(nil, all...)
 }
 
 // verifyItems verifies the order's own record, the customer's copy and the item records.

@@ -23,7 +23,10 @@ func Complete(b *commerce.Dataset) error {
 	}
 	for i := range b.Orders {
 		o := b.Orders[i]
-		o.Items = o.Lines
+		for n := range o.Fulfillments {
+			o.Fulfilled = FulfillmentTotals(o.Fulfilled, Change{After: &o.Fulfillments[n]})
+		}
+		b.Orders[i].Fulfilled, o.Items = o.Fulfilled, o.Lines
 		totals.Add(&o.Order)
 		err := totals.Err()
 		if err == nil && len(o.Payments) > 0 {

@@ -11,7 +11,7 @@ import (
 
 // Change is the change of a base value. Before is nil if the value is new, and After is nil if it is
 // deleted. Both are pointers: *commerce.Order with all line items in Items, *commerce.Payment,
-// *commerce.InventoryLevel or *commerce.Product.
+// *commerce.Fulfillment, *commerce.InventoryLevel or *commerce.Product.
 type Change struct{ Before, After any }
 
 // Target identifies a record that stores derived numbers.

@@ -39,7 +39,9 @@ type shop struct {
 	contended *dynamo.Store
 	before    *atomic.Pointer[func()]
 	orders    []commerce.OrderID
-	shards    int
+	// fulfillments are those that mutations have created.
+	fulfillments []*commerce.Fulfillment
+	shards       int
 	// sales reports whether the table has the sales by day, which new tables lack.
 	sales bool
 }
@@ -173,8 +175,32 @@ func (s *shop) mutation() func(context.Context, *dynamo.Store) error {
 		}
 		return err
 	}
+	parcel := commerce.FulfillmentRequest{WarehouseID: rapid.SampledFrom([]commerce.WarehouseID{"w1", "w3"}).Draw(s.rt, "from"), WithoutAddress: true, TrackingNumber: "1Z"}
+	if quantity > 0 {
+		parcel.Lines = []commerce.FulfillmentLine{{SKU: sku, Quantity: 1 + quantity/4}}
+	}
+	changed, to := rapid.IntRange(0, 5).Draw(s.rt, "fulfillment"), rapid.SampledFrom([]commerce.FulfillmentStatus{commerce.FulfillmentDelivered, commerce.FulfillmentCancelled}).Draw(s.rt, "to")
+	fulfil := func(ctx context.Context, store *dynamo.Store) error {
+		parcel.OrderID = order()
+		if _, err := store.ChangeOrderStatus(ctx, staff, commerce.OrderStatusChange{OrderID: parcel.OrderID, To: commerce.Confirmed}); err != nil && !commerce.IsUserError(err) {
+			return err
+		}
+		f, err := store.CreateFulfillment(ctx, staff, parcel)
+		if err == nil {
+			s.fulfillments = append(s.fulfillments, f)
+		}
+		return err
+	}
+	changeFulfillment := func(ctx context.Context, store *dynamo.Store) error {
+		if len(s.fulfillments) == 0 {
+			return nil
+		}
+		f := s.fulfillments[max(0, len(s.fulfillments)-1-changed)]
+		_, err := store.ChangeFulfillmentStatus(ctx, staff, commerce.FulfillmentStatusChange{OrderID: f.OrderID, FulfillmentID: f.ID, To: to})
+		return err
+	}
 	return rapid.SampledFrom([]func(context.Context, *dynamo.Store) error{
-		place, place, place, changeStatus, changeStatus, changeStatus, pay, pay, pay, sendBack, sendBack,
+		place, place, place, changeStatus, changeStatus, changeStatus, pay, pay, pay, sendBack, sendBack, fulfil, fulfil, fulfil, changeFulfillment, changeFulfillment,
 		func(ctx context.Context, store *dynamo.Store) error {
 			_, err := store.SetOrderItem(ctx, staff, commerce.OrderItemChange{OrderID: order(), SKU: sku, Quantity: quantity})
 			return err
@@ -239,6 +265,8 @@ func (s *shop) baseValues() (all []any) {
 			}
 		case model.EntityPayment.Name:
 			base, err = codec.DecodePayment(r)
+		case model.EntityFulfillment.Name:
+			base, err = codec.DecodeFulfillment(r)
 		case model.EntityProduct.Name:
 			base, err = codec.DecodeProduct(r)
 		case model.EntityInventoryLevel.Name:

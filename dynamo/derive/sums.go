@@ -8,7 +8,7 @@ import (
 )
 
 // Sum declares numbers in the records of one entity. Each number adds up what base values
-// contribute. Base values are orders with their line items, payments, inventory levels and products.
+// contribute. Base values are orders with their line items, payments, fulfillments, inventory levels and products.
 type Sum struct {
 	// Target is the entity whose records store the numbers.
 	Target *model.Entity
@@ -125,6 +125,9 @@ var sums = []Sum{
 			for _, item := range o.Items {
 				to.add(model.AttrReservedUnits, number(item.Quantity), string(o.CustomerID))
 			}
+			for _, line := range o.ShippedLines() {
+				to.add(model.AttrReservedUnits, number(-line.Quantity), string(o.CustomerID))
+			}
 		}),
 	}},
 	{Target: &model.EntityOrder, Local: true, Optional: true, Floor: true, Attributes: []string{model.AttrAuthorized, model.AttrCaptured, model.AttrRefunded}, from: []contribution{
@@ -146,6 +149,16 @@ var sums = []Sum{
 		from(func(p *commerce.Payment, to *contributor) {
 			if p.ReturnID != "" {
 				to.add(model.AttrRefunded, p.Amount.Amount, string(p.OrderID), string(p.ReturnID))
+			}
+		}),
+	}},
+	{Target: &model.EntityOrder, Local: true, Optional: true, Attributes: []string{model.AttrFulfillments, model.AttrUndelivered}, from: []contribution{
+		from(func(f *commerce.Fulfillment, to *contributor) {
+			if f.Status != commerce.FulfillmentCancelled {
+				to.add(model.AttrFulfillments, number(1), string(f.OrderID))
+			}
+			if f.Status == commerce.FulfillmentShipped {
+				to.add(model.AttrUndelivered, number(1), string(f.OrderID))
 			}
 		}),
 	}},
@@ -185,6 +198,9 @@ var sums = []Sum{
 			}
 			for _, item := range o.Items {
 				to.add(model.AttrAvailable, number(-item.Quantity), string(item.SKU))
+			}
+			for _, line := range o.ShippedLines() {
+				to.add(model.AttrAvailable, number(line.Quantity), string(line.SKU))
 			}
 		}),
 	}},

@@ -221,6 +221,9 @@ func ContactAttributes() []Attribute { return describeAttributes(contactAttribut
 // AdjustmentAttributes returns the attributes of an order's adjustment.
 func AdjustmentAttributes() []Attribute { return describeAttributes(adjustmentAttributes) }
 
+// FulfillmentLineAttributes returns the attributes of a line of a fulfillment.
+func FulfillmentLineAttributes() []Attribute { return describeAttributes(fulfillmentLineAttributes) }
+
 // textAttribute declares a string attribute that every record has, with at most this many bytes.
 func textAttribute[S ~string](a *attributeVisitor, name string, v *S, most int) {
 	if a.mode == modeReading {

@@ -219,7 +219,7 @@ var (
 	EntityEmailClaim = Entity{Name: "emailClaim", Description: "e-mail claim",
 		PK: "EMAIL#{emailKey}", SK: "#METADATA", Kind: Claim, Of: &EntityCustomer}
 	EntityOrder = Entity{Name: "order", Description: "order",
-		PK: "ORDER#{orderId}", SK: "#METADATA", IndexPK: "STATUS#{status}", IndexSK: "ORDER#{orderId}", Sharded: true, AddedFeatures: []string{AttrAdjustments, AttrErased, attrReturns}, codec: codecFor[commerce.Order](orderValueAttributes)}
+		PK: "ORDER#{orderId}", SK: "#METADATA", IndexPK: "STATUS#{status}", IndexSK: "ORDER#{orderId}", Sharded: true, AddedFeatures: []string{AttrAdjustments, AttrErased, attrReturns, AttrFulfillments}, codec: codecFor[commerce.Order](orderValueAttributes)}
 	EntityCustomerOrder = Entity{Name: "customerOrder", Description: "order, the customer's copy",
 		PK: "CUSTOMER#{customerId}", SK: "ORDER#{orderId}", IndexPK: "REP#{employeeId}", IndexSK: "ORDER#{orderId}", Optional: true, Owner: access.PermissionReadOrder, Kind: Copy, Of: &EntityOrder, Renamed: accountRep}
 	EntityOrderItem = Entity{Name: "orderItem", Description: "order item",
@@ -228,12 +228,14 @@ var (
 		PK: "ORDER#{orderId}", SK: "EVENT#{eventId}", codec: codecFor[commerce.Event](eventAttributes)}
 	EntityLastEvent = Entity{Name: "lastEvent", Description: "a customer's last order event",
 		PK: "CUSTOMER#{customerId}", SK: "LAST_EVENT", Owner: access.PermissionReadOrder, Kind: Latest, Of: &EntityOrderEvent, codec: codecFor[lastEvent](lastEventAttributes)}
-	// The sort keys of payments and returns, and of the order's edges, come after its line items and events. So
-	// one Query reads the order with these, but without the payments and returns.
+	// The sort keys of payments, returns and fulfillments, and of the order's edges, come after its line items and
+	// events. So one Query reads the order with these, but without the payments, returns and fulfillments.
 	EntityPayment = Entity{Name: "payment", Description: "payment of an order",
 		PK: "ORDER#{orderId}", SK: "PAYMENT#{paymentId}", codec: codecFor[commerce.Payment](paymentAttributes)}
 	EntityPaymentClaim = Entity{Name: "paymentClaim", Description: "claim of a provider's ID of a payment",
 		PK: "PAYMENT#{providerReference}", SK: "#METADATA", Kind: Claim, Of: &EntityPayment}
+	EntityFulfillment = Entity{Name: "fulfillment", Description: "fulfillment of an order",
+		PK: "ORDER#{orderId}", SK: "SHIPMENT#{fulfillmentId}", IndexPK: "TRACKING#{trackingNumber}", IndexSK: "SHIPMENT#{fulfillmentId}", Optional: true, codec: codecFor[commerce.Fulfillment](fulfillmentAttributes)}
 	// EntityPaymentDue also keeps older servers from a table with payments: they reject a layout that
 	// contains its name.
 	EntityPaymentDue = Entity{Name: "orderPaymentDue", Description: "order with an outstanding payment (edge)",
@@ -373,6 +375,14 @@ var (
 		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityPayment, EntityPaymentClaim), OptionalWrites: entities(EntityOrderExpiry, EntityReturn), Reads: entities(EntityOrder, EntityPaymentClaim, EntityReturn), ReadsOnFailure: entities(EntityPayment)}.withEdges(&EntityOrder)
 	WriteTransferInventory = WritePattern{ID: "WP30", Mutation: "transferInventory",
 		Writes: entities(EntityInventoryLevel, EntityInventoryLevel, EntityProduct), OptionalWrites: entities(EntityWarehouse, EntityIdempotency), Reads: entities(EntityInventoryLevel, EntityInventoryLevel, EntityProduct, EntityWarehouse, EntityWarehouse)}.withEdges(&EntityInventoryLevel)
+	WriteCreateFulfillment = WritePattern{ID: "WP31", Mutation: "createFulfillment",
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityFulfillment), WritesPerLine: entities(EntityInventoryLevel, EntityProduct), OptionalWrites: entities(EntityOrderCounts, EntityIdempotency), Reads: entities(EntityOrder), ReadsItems: true, ReadsOnFailure: entities(EntityWarehouse)}.withEdges(&EntityInventoryLevel, AttrQuantity, AttrVersion).withEdges(&EntityProduct, AttrTotalInventory).withEdges(&EntityOrder).without(&EntityOrderExpiry)
+	WriteUpdateTracking = WritePattern{ID: "WP32", Mutation: "updateTracking",
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityFulfillment), Reads: entities(EntityOrder, EntityFulfillment)}.withEdges(&EntityOrder).without(&EntityOrderExpiry)
+	WriteDeliverFulfillment = WritePattern{ID: "WP33", Mutation: "deliverFulfillment",
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityFulfillment), OptionalWrites: entities(EntityOrderCounts, EntityIdempotency), Reads: entities(EntityOrder, EntityFulfillment)}.withEdges(&EntityOrder).without(&EntityOrderExpiry)
+	WriteCancelFulfillment = WritePattern{ID: "WP34", Mutation: "cancelFulfillment",
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityFulfillment), WritesPerLine: entities(EntityInventoryLevel, EntityProduct), OptionalWrites: entities(EntityIdempotency), Reads: entities(EntityOrder, EntityFulfillment)}.withEdges(&EntityInventoryLevel, AttrQuantity, AttrVersion).withEdges(&EntityProduct, AttrTotalInventory).withEdges(&EntityOrder).without(&EntityOrderExpiry)
 	WriteRequestReturn = WritePattern{ID: "WP36", Mutation: "requestReturn",
 		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityReturn), OptionalWrites: entities(EntityIdempotency), Reads: entities(EntityOrder), ReadsItems: true, ReadsReturns: true}.withEdges(&EntityOrder)
 	WriteApproveReturn = WritePattern{ID: "WP37", Mutation: "approveReturn",

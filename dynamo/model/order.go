@@ -84,7 +84,7 @@ func orderAttributes(a *attributeVisitor, parts *orderWithOptionalFields) {
 	a.lineItems(o)
 	a.address("shippingAddress", &o.ShippingAddress, &parts.address)
 	a.address("billingAddress", &o.BillingAddress, nil)
-	optionalTextAttribute(a, "trackingNumber", &o.TrackingNumber, commerce.MaxName)
+	optionalTextAttribute(a, AttrTrackingNumber, &o.TrackingNumber, commerce.MaxName)
 	optionalTextAttribute(a, "carrier", &o.Carrier, commerce.MaxName)
 	optionalMapAttribute(a, "hold", &o.Hold, holdAttributes)
 	optionalMapAttribute(a, "contact", &o.Contact, contactAttributes)
@@ -92,6 +92,7 @@ func orderAttributes(a *attributeVisitor, parts *orderWithOptionalFields) {
 	a.optionalTime(AttrExpiry, &o.ExpiresAt)
 	listAttribute(a, AttrAdjustments, &o.Adjustments, commerce.MaxAdjustments, presenceOptional, adjustmentAttributes)
 	a.paymentTotals(o)
+	a.fulfillmentTotals(o)
 	a.customFields("Order", &o.CustomFields)
 	if a.optionalFlag(AttrErased, &o.Erased); a.mode == modeErasing {
 		o.Erased = true

@@ -220,4 +220,6 @@ var (
 	OrdersByPaymentDue   = indexPattern(45, "orders with an outstanding payment, newest first", EntityPaymentDue, Descending, (*Codec).DecodeOrder)
 	OrderReturns         = collectionPattern(47, "returns of an order, oldest first", EntityReturn, Ascending, (*Codec).DecodeReturn).withMaxLength(commerce.MaxReturns)
 	ReturnsByStatus      = indexPattern(48, "returns in a status, newest first", EntityReturn, Descending, (*Codec).DecodeReturn)
+	OrderFulfillmentList = collectionPattern(49, "fulfillments of an order, oldest first", EntityFulfillment, Ascending, (*Codec).DecodeFulfillment)
+	TrackedFulfillments  = indexPattern(50, "the newest fulfillment with a tracking number; access pattern AP1 then reads the order", EntityFulfillment, Descending, (*Codec).DecodeFulfillment).withMaxLength(1)
 )

@@ -3,7 +3,7 @@
 package model
 
 // LastPattern is the highest number of an access pattern.
-const LastPattern = 48
+const LastPattern = 50
 
 // builtInPatterns returns every access pattern that Ordergraph declares, by number.
 func builtInPatterns() []AccessPattern {
@@ -56,6 +56,8 @@ func builtInPatterns() []AccessPattern {
 		OrdersByExpiry.AccessPattern,
 		OrderReturns.AccessPattern,
 		ReturnsByStatus.AccessPattern,
+		OrderFulfillmentList.AccessPattern,
+		TrackedFulfillments.AccessPattern,
 	}
 }
 
@@ -89,6 +91,10 @@ func builtInWritePatterns() []WritePattern {
 		WriteUpdateOrder,
 		WriteRecordPayment,
 		WriteTransferInventory,
+		WriteCreateFulfillment,
+		WriteUpdateTracking,
+		WriteDeliverFulfillment,
+		WriteCancelFulfillment,
 		WriteRequestReturn,
 		WriteApproveReturn,
 		WriteRejectReturn,
@@ -113,6 +119,7 @@ func builtInEntities() []*Entity {
 		&EntityLastEvent,
 		&EntityPayment,
 		&EntityPaymentClaim,
+		&EntityFulfillment,
 		&EntityPaymentDue,
 		&EntityOrderExpiry,
 		&EntityReturn,

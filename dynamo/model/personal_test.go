@@ -13,9 +13,10 @@ import (
 func TestPersonalAttributes(t *testing.T) {
 	impersonal := []string{
 		"accountRepId", "carrier", "createdAt", "currency", "customerId", "deletedAt", "erasedTo", "erasure", "eventId", "expiry", "from", "kind", "month",
-		"noteCustomerId", "orderId", "paymentDue", "paymentId", "providerReference", "returnId", "status", "to", "trackingNumber", "type", "updatedAt", "warehouseId",
+		"noteCustomerId", "orderId", "paymentDue", "paymentId", "providerReference", "returnId", "fulfillmentId", "shippedLines", "status", "to", "trackingNumber", "type", "updatedAt", "warehouseId",
 		"adjustments", "items", "orderItem.name", "productId", // what was sold
-		"payment.actor", // customers cannot record payments
+		"fulfillment.lines", "trackingUrl",
+		"payment.actor", "fulfillment.actor", // customers cannot record payments or ship parcels
 	}
 	for _, e := range model.Entities() {
 		ofCustomer := strings.HasPrefix(string(e.PK), "CUSTOMER#") || strings.HasPrefix(string(e.PK), "ORDER#")

@@ -136,14 +136,14 @@ func recordOf(a *storetest.AuditResult, subject string) storetest.Record {
 // confirmed change created one version, and no other change was made. checkVersions returns the
 // number of changes. It omits inventory levels, because shipments change them, too, and warehouses,
 // because new inventory levels change their numbers. checkStock verifies the levels. It also omits
-// orders with payments or returns, because their responses do not contain the order's version.
+// orders with payments, returns or fulfillments, because their responses do not contain the order's version.
 func checkVersions(t *rapid.T, a *storetest.AuditResult, log []sentMutation) int {
 	returned, paid, n := map[string]map[int]bool{}, map[string]bool{}, 0
 	for _, e := range log {
 		if !e.response.Succeeded() {
 			continue
 		}
-		if field := workload.PayloadRecordFields[e.Field]; field == "payment" || field == "return" {
+		if field := workload.PayloadRecordFields[e.Field]; field == "payment" || field == "return" || field == "fulfillment" {
 			paid["order "+fmt.Sprint(e.Input["orderId"])] = true
 			continue
 		}
@@ -204,6 +204,12 @@ func checkStock(t *rapid.T, a *storetest.AuditResult, log []sentMutation, w work
 		}
 	}
 	shippedOrders, set := map[string]bool{}, map[string]bool{}
+	warehouses := map[string]any{} // of fulfillments
+	for _, e := range log {
+		if e.Field == "createFulfillment" && e.response.Succeeded() {
+			warehouses[e.response.Record().ID] = e.Input["warehouseId"]
+		}
+	}
 	for _, e := range log {
 		r := e.response.Record()
 		switch {
@@ -213,6 +219,15 @@ func checkStock(t *rapid.T, a *storetest.AuditResult, log []sentMutation, w work
 			for _, item := range r.Items.Nodes {
 				level := fmt.Sprintf("inventoryLevel %s %s", item.ProductID, e.Input["warehouseId"])
 				shipped[level] = append(shipped[level], item.Quantity)
+			}
+		case (e.Field == "createFulfillment" || e.Field == "cancelFulfillment") && !shippedOrders[e.Field+r.ID]:
+			shippedOrders[e.Field+r.ID] = true
+			for _, line := range r.Lines {
+				level := fmt.Sprintf("inventoryLevel %s %s", line.Sku, warehouses[r.ID])
+				if e.Field == "cancelFulfillment" {
+					line.Quantity = -line.Quantity
+				}
+				shipped[level] = append(shipped[level], line.Quantity)
 			}
 		case e.Field == "adjustInventory" || e.Field == "setInventoryLevel" || e.Field == "transferInventory":
 			level := workload.RecordName(e.Field, e.Input, r)

@@ -133,6 +133,32 @@ func (in ReceiveReturnInput) Command(c *Validator) commerce.ReturnReceipt {
 	}
 }
 
+// Command validates the input and returns a commerce.FulfillmentRequest.
+func (in CreateFulfillmentInput) Command(c *Validator) commerce.FulfillmentRequest {
+	return commerce.FulfillmentRequest{
+		OrderID:         parseValue(c, commerce.ParseOrderID, in.OrderID, "orderId"),
+		WarehouseID:     parseValue(c, commerce.ParseID[commerce.WarehouseID], in.WarehouseID, "warehouseId"),
+		Lines:           parseLines(c, in.Lines),
+		WithoutAddress:  in.WithoutAddress,
+		Carrier:         parseOptional(c, parseCarrier, in.Carrier, "carrier"),
+		TrackingNumber:  parseOptional(c, parseTrackingNumber, in.TrackingNumber, "trackingNumber"),
+		TrackingURL:     parseOptional(c, parseTrackingURL, in.TrackingURL, "trackingUrl"),
+		ExpectedVersion: parseExpectedVersion(c, in.ExpectedVersion),
+	}
+}
+
+// Command validates the input and returns a commerce.FulfillmentChange.
+func (in UpdateTrackingInput) Command(c *Validator) commerce.FulfillmentChange {
+	return commerce.FulfillmentChange{
+		OrderID:         parseValue(c, commerce.ParseOrderID, in.OrderID, "orderId"),
+		FulfillmentID:   parseValue(c, parseFulfillmentID, in.FulfillmentID, "fulfillmentId"),
+		Carrier:         parseChange(c, parseCarrier, in.Carrier, "carrier"),
+		TrackingNumber:  parseChange(c, parseTrackingNumber, in.TrackingNumber, "trackingNumber"),
+		TrackingURL:     parseChange(c, parseTrackingURL, in.TrackingURL, "trackingUrl"),
+		ExpectedVersion: parseExpectedVersion(c, in.ExpectedVersion),
+	}
+}
+
 // Command validates the input and returns a commerce.Product.
 func (in CreateProductInput) Command(c *Validator) commerce.Product {
 	return commerce.Product{

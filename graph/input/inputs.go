@@ -5,6 +5,7 @@ package input
 import (
 	"cmp"
 	"context"
+	"net/url"
 	"slices"
 	"strconv"
 
@@ -135,6 +136,30 @@ func parseOptionalText(s string, maxBytes int) (string, error) {
 }
 
 func parseProvider(s string) (string, error) { return commerce.ParseProvider(s) }
+
+// parseFulfillmentID parses the ID of a fulfillment, which is a ULID like the ID of an order.
+func parseFulfillmentID(s string) (commerce.FulfillmentID, error) {
+	id, err := commerce.ParseOrderID(s)
+	return commerce.FulfillmentID(id), err
+}
+
+func parseTrackingNumber(s string) (string, error) {
+	return commerce.ParseSearchableName(s, commerce.MaxName)
+}
+
+// parseTrackingURL requires an absolute URL, so that a shop can show it as a link.
+func parseTrackingURL(s string) (string, error) {
+	text, err := commerce.ParseName(s, commerce.MaxTrackingURL)
+	if err != nil {
+		return "", err
+	}
+	if u, err := url.Parse(text); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
+		return "", commerce.NewInvalidError("is not a URL that begins with https:// or http://")
+	}
+	return text, nil
+}
+
+func parseCarrier(s string) (string, error) { return commerce.ParseName(s, commerce.MaxName) }
 
 func parseReference(s string) (string, error) {
 	return commerce.ParseSearchableName(s, commerce.MaxPaymentReference)
@@ -468,6 +493,49 @@ func (in DeliverOrderInput) Command(c *Validator) commerce.OrderStatusChange {
 // Command validates the input and returns a commerce.OrderStatusChange.
 func (in CancelOrderInput) Command(c *Validator) commerce.OrderStatusChange {
 	return parseStatusChange(c, commerce.Cancelled, in.OrderID, in.Note, in.ExpectedVersion)
+}
+
+// parseLines parses the lines of a fulfillment. If lines is nil, the fulfillment contains everything.
+func parseLines(c *Validator, lines []*FulfillmentLineInput) []commerce.FulfillmentLine {
+	if lines == nil {
+		return nil
+	}
+	if len(lines) == 0 || len(lines) > maxValidatedLines {
+		c.reject(commerce.NewInvalidInput(commerce.FieldPath("lines"), "has %d elements: use 1 to %d, or omit the field for all open units", len(lines), commerce.MaxLines))
+		return nil
+	}
+	parsed := make([]commerce.FulfillmentLine, len(lines))
+	for i, line := range lines {
+		parsed[i] = parseFulfillmentLine(c, line, strconv.Itoa(i))
+	}
+	return parsed
+}
+
+func parseFulfillmentLine(c *Validator, in *FulfillmentLineInput, index string) commerce.FulfillmentLine {
+	return commerce.FulfillmentLine{
+		SKU:      parseValue(c, commerce.ParseID[commerce.SKU], in.Sku, "lines", index, "sku"),
+		Quantity: parseValue(c, parseQuantity, in.Quantity, "lines", index, "quantity"),
+	}
+}
+
+// parseFulfillmentStatus returns the command that changes the status of a fulfillment.
+func parseFulfillmentStatus(c *Validator, to commerce.FulfillmentStatus, order, fulfillment string, version *int32) commerce.FulfillmentStatusChange {
+	return commerce.FulfillmentStatusChange{
+		OrderID:         parseValue(c, commerce.ParseOrderID, order, "orderId"),
+		FulfillmentID:   parseValue(c, parseFulfillmentID, fulfillment, "fulfillmentId"),
+		To:              to,
+		ExpectedVersion: parseExpectedVersion(c, version),
+	}
+}
+
+// Command validates the input and returns a commerce.FulfillmentStatusChange.
+func (in DeliverFulfillmentInput) Command(c *Validator) commerce.FulfillmentStatusChange {
+	return parseFulfillmentStatus(c, commerce.FulfillmentDelivered, in.OrderID, in.FulfillmentID, in.ExpectedVersion)
+}
+
+// Command validates the input and returns a commerce.FulfillmentStatusChange.
+func (in CancelFulfillmentInput) Command(c *Validator) commerce.FulfillmentStatusChange {
+	return parseFulfillmentStatus(c, commerce.FulfillmentCancelled, in.OrderID, in.FulfillmentID, in.ExpectedVersion)
 }
 
 // Command validates the input and returns a commerce.OrderStatusChange.

@@ -89,6 +89,24 @@ type AssignAccountRepInput struct {
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }
 
+// A fulfillment to cancel.
+type CancelFulfillmentInput struct {
+	// The order's ID.
+	OrderID string `json:"orderId"`
+	// The fulfillment's ID.
+	FulfillmentID string `json:"fulfillmentId"`
+	// The `version` that the fulfillment had when the client read it. If the version has changed since
+	// then, the mutation changes nothing, and returns the user error `VersionConflict` and the current
+	// fulfillment. If this field is omitted, the server does not check the version.
+	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
+	// A key, such as a new UUID, that makes it safe to send this request again. After the mutation
+	// succeeds, the server stores the key for 24 hours. If the caller sends the same input and key
+	// again, the server changes nothing and returns the result of the first request. The key has up to
+	// 128 bytes and must not contain `#`. Different callers can use the same key. On a server without
+	// authentication, all clients count as one caller.
+	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
+}
+
 // An order to cancel.
 type CancelOrderInput struct {
 	// The order's ID.
@@ -153,6 +171,36 @@ type CreateCustomerInput struct {
 	CustomFields *CustomFields `json:"customFields,omitempty"`
 }
 
+// Units of an order to ship as a parcel.
+type CreateFulfillmentInput struct {
+	// The order's ID.
+	OrderID string `json:"orderId"`
+	// The ID of the warehouse that ships the parcel.
+	WarehouseID string `json:"warehouseId"`
+	// The units in the parcel. If the field is omitted, the parcel contains all open units of the order.
+	Lines []*FulfillmentLineInput `json:"lines,omitempty"`
+	// If true, the server also ships an order that has no shipping address. If false, the server rejects
+	// such an order with the user error `AddressMissing`.
+	WithoutAddress bool `json:"withoutAddress"`
+	// The name of the company that transports the parcel. It has up to 200 bytes.
+	Carrier *string `json:"carrier,omitempty"`
+	// The carrier's tracking number. It has up to 200 bytes and must not contain `#`.
+	TrackingNumber *string `json:"trackingNumber,omitempty"`
+	// The address of a web page that shows where the parcel is. It begins with `https://` or `http://` and has
+	// up to 1,000 bytes.
+	TrackingURL *string `json:"trackingUrl,omitempty"`
+	// The `version` that the fulfillment had when the client read it. If the version has changed since
+	// then, the mutation changes nothing, and returns the user error `VersionConflict` and the current
+	// fulfillment. If this field is omitted, the server does not check the version.
+	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
+	// A key, such as a new UUID, that makes it safe to send this request again. After the mutation
+	// succeeds, the server stores the key for 24 hours. If the caller sends the same input and key
+	// again, the server changes nothing and returns the result of the first request. The key has up to
+	// 128 bytes and must not contain `#`. Different callers can use the same key. On a server without
+	// authentication, all clients count as one caller.
+	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
+}
+
 // A product to create.
 type CreateProductInput struct {
 	// The SKU of the new product, which is its unique ID. It has 1 to 64 characters. The allowed
@@ -191,6 +239,24 @@ type CreateWarehouseInput struct {
 	CustomFields *CustomFields `json:"customFields,omitempty"`
 }
 
+// A parcel that has arrived.
+type DeliverFulfillmentInput struct {
+	// The order's ID.
+	OrderID string `json:"orderId"`
+	// The fulfillment's ID.
+	FulfillmentID string `json:"fulfillmentId"`
+	// The `version` that the fulfillment had when the client read it. If the version has changed since
+	// then, the mutation changes nothing, and returns the user error `VersionConflict` and the current
+	// fulfillment. If this field is omitted, the server does not check the version.
+	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
+	// A key, such as a new UUID, that makes it safe to send this request again. After the mutation
+	// succeeds, the server stores the key for 24 hours. If the caller sends the same input and key
+	// again, the server changes nothing and returns the result of the first request. The key has up to
+	// 128 bytes and must not contain `#`. Different callers can use the same key. On a server without
+	// authentication, all clients count as one caller.
+	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
+}
+
 // An order to mark as delivered.
 type DeliverOrderInput struct {
 	// The order's ID.
@@ -214,6 +280,14 @@ type DeliverOrderInput struct {
 type EraseCustomerInput struct {
 	// The customer's ID. A deleted customer can be erased, too.
 	CustomerID string `json:"customerId"`
+}
+
+// Units of a product to ship.
+type FulfillmentLineInput struct {
+	// The product's SKU.
+	Sku string `json:"sku"`
+	// The number of units, which is at least 1.
+	Quantity int32 `json:"quantity"`
 }
 
 // An employee to create.
@@ -697,6 +771,25 @@ type UpdateShippingAddressInput struct {
 	// The `version` that the order had when the client read it. If the version has changed since then,
 	// the mutation changes nothing, and returns the user error `VersionConflict` and the current order.
 	// If this field is omitted, the server does not check the version.
+	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
+}
+
+// How a parcel is tracked. Fields that are omitted or null keep their current values.
+type UpdateTrackingInput struct {
+	// The order's ID.
+	OrderID string `json:"orderId"`
+	// The fulfillment's ID.
+	FulfillmentID string `json:"fulfillmentId"`
+	// The name of the company that transports the parcel. It has up to 200 bytes.
+	Carrier *string `json:"carrier,omitempty"`
+	// The carrier's tracking number. It has up to 200 bytes and must not contain `#`.
+	TrackingNumber *string `json:"trackingNumber,omitempty"`
+	// The address of a web page that shows where the parcel is. It begins with `https://` or `http://` and has
+	// up to 1,000 bytes.
+	TrackingURL *string `json:"trackingUrl,omitempty"`
+	// The `version` that the fulfillment had when the client read it. If the version has changed since
+	// then, the mutation changes nothing, and returns the user error `VersionConflict` and the current
+	// fulfillment. If this field is omitted, the server does not check the version.
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }
 

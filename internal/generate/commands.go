@@ -181,7 +181,7 @@ func (in *inputPackage) checkFieldsRead(input *gql.Definition) {
 // email of the command CustomerChange, which changes a Customer, validationFunc looks for three
 // names in this order: parseCustomerChangeEmail, parseCustomerEmail, parseEmail.
 func (in *inputPackage) validationFunc(command, record, field string) (name string, takesChecks, found bool) {
-	for _, name := range []string{command + templates.UcFirst(field), record + templates.UcFirst(field), templates.UcFirst(field)} {
+	for _, name := range []string{command + templates.ToGo(field), record + templates.ToGo(field), templates.ToGo(field)} {
 		name = "parse" + name
 		if takesChecks, ok := in.rules[name]; ok {
 			return name, takesChecks, true

@@ -695,8 +695,12 @@ return %s
 		if parentContains(f) {
 			g.line("if obj.%[1]s != nil {\nreturn obj.%[1]s, nil\n}", f.GoFieldName)
 		}
-		g.line(`return reference(ctx, model.%s, obj.%s)
-}`, r.name, fieldOfType(f.Object.Reference(), r.key, r.by))
+		reference := fmt.Sprintf("reference(ctx, model.%s, obj.%s)", r.name, fieldOfType(f.Object.Reference(), r.key, r.by))
+		if g.typeName(f.TypeReference.GO) == "int32" { // the number follows from the record and the parent
+			g.line("of, err := %s\nreturn %s\n}", reference, g.nullableCount(f, fmt.Sprintf("obj.%sIn(of), err", f.GoFieldName)))
+			return
+		}
+		g.line("return %s\n}", reference)
 	}
 }
 

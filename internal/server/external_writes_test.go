@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
@@ -210,6 +211,9 @@ func TestOrdersOfTwoHundredLines(t *testing.T) {
 					return
 				}
 				try("shipOrder", order.with("warehouseId", "hall").with("withoutAddress", true), false)
+				if lines <= table.MaxTransactionActions { // some of the lines could be shipped
+					s.refuse(t, "createFulfillment", order.with("warehouseId", "hall").with("withoutAddress", true), "TOO_MANY_LINES input.lines")
+				}
 				try("cancelOrder", order.with("idempotencyKey", "x"), lines <= cancelled)
 				if lines > cancelled {
 					s.mutate(t, "updateShippingAddress", order.with("shippingAddress", mutationInput{"recipient": "Bo", "line1": "2 High St", "city": "Leeds", "countryCode": "GB"}))

@@ -242,6 +242,12 @@ func TestForgedCursors(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		for i, order := range []string{"01HVMK3P2Q0000000000000001", "01KNVV2HR00000000000000101", "01HVMK3P2Q0000000000000001", "01KNVV2HR00000000000000101"} {
+			f := commerce.Fulfillment{ID: commerce.FulfillmentID(storetest.ULIDAt(storetest.FirstOrderTime(), i)), OrderID: commerce.OrderID(order), WarehouseID: "wh_sea", Status: commerce.FulfillmentDelivered}
+			if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &d.Name, Item: model.EncodeWithEdges(&model.KeyBuilder{}, &f)[0]}); err != nil {
+				t.Fatal(err)
+			}
+		}
 		h, j := newHandler(t, store, slog.LevelInfo, server.Options{})
 		for i, l := range forgedLists(t) {
 			if !storetest.RunsCase(t, 4, i) {

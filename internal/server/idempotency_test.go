@@ -48,23 +48,33 @@ func mutationsWithKey(s *fixture, t testing.TB) map[string][2]mutationInput {
 	sent["orderId"] = s.placeWithStatus(t, commerce.Shipped)
 	s.mutate(t, "approveReturn", received)
 	received = received.with("warehouseId", "north").with("lines", []mutationInput{{"sku": "mug", "restocked": 1}})
+	parcel := mutationInput{"warehouseId": "north", "withoutAddress": true, "lines": []mutationInput{{"sku": "mug", "quantity": 1}}}
+	fulfilled := func() mutationInput {
+		order := s.placeWithStatus(t, commerce.Confirmed)
+		return mutationInput{"orderId": order, "fulfillmentId": s.fulfil(t, parcel.with("orderId", order))}
+	}
+	parcel["orderId"] = s.placeWithStatus(t, commerce.Confirmed)
+	delivered, takenBack := fulfilled(), fulfilled()
 	return map[string][2]mutationInput{
-		"requestReturn":     {sent, sent.with("lines", []mutationInput{{"sku": "mug", "quantity": 2, "reason": "broken"}})},
-		"approveReturn":     {approved, approved.with("returnId", "other")},
-		"rejectReturn":      {rejected, rejected.with("reason", "worn")},
-		"receiveReturn":     {received, received.with("lines", []mutationInput{})},
-		"createCustomer":    {cleo, cleo.with("name", "Cleopatra")},
-		"placeOrder":        {placed, placed.with("items", lines("mug"))},
-		"confirmOrder":      {pending, pending.with("note", "n")},
-		"shipOrder":         {confirmed.with("warehouseId", "north").with("withoutAddress", true), confirmed.with("warehouseId", "south").with("withoutAddress", true)},
-		"deliverOrder":      {shipped, shipped.with("note", "n")},
-		"cancelOrder":       {cancelled, cancelled.with("note", "n")},
-		"addOrderNote":      {cancelled.with("note", "n"), cancelled.with("note", "n").with("visibility", "CUSTOMER")},
-		"createProduct":     {bowl, bowl.with("unitPrice", mutationInput{"amount": "9.91"})},
-		"createWarehouse":   {east, east.with("name", "West")},
-		"adjustInventory":   {more, more.with("delta", 6)},
-		"transferInventory": {moved, moved.with("quantity", 3)},
-		"hireEmployee":      {tom, tom.with("jobTitle", "Foreman")},
+		"createFulfillment":  {parcel, parcel.with("warehouseId", "south")},
+		"deliverFulfillment": {delivered, delivered.with("fulfillmentId", parcel["orderId"])},
+		"cancelFulfillment":  {takenBack, takenBack.with("fulfillmentId", parcel["orderId"])},
+		"requestReturn":      {sent, sent.with("lines", []mutationInput{{"sku": "mug", "quantity": 2, "reason": "broken"}})},
+		"approveReturn":      {approved, approved.with("returnId", "other")},
+		"rejectReturn":       {rejected, rejected.with("reason", "worn")},
+		"receiveReturn":      {received, received.with("lines", []mutationInput{})},
+		"createCustomer":     {cleo, cleo.with("name", "Cleopatra")},
+		"placeOrder":         {placed, placed.with("items", lines("mug"))},
+		"confirmOrder":       {pending, pending.with("note", "n")},
+		"shipOrder":          {confirmed.with("warehouseId", "north").with("withoutAddress", true), confirmed.with("warehouseId", "south").with("withoutAddress", true)},
+		"deliverOrder":       {shipped, shipped.with("note", "n")},
+		"cancelOrder":        {cancelled, cancelled.with("note", "n")},
+		"addOrderNote":       {cancelled.with("note", "n"), cancelled.with("note", "n").with("visibility", "CUSTOMER")},
+		"createProduct":      {bowl, bowl.with("unitPrice", mutationInput{"amount": "9.91"})},
+		"createWarehouse":    {east, east.with("name", "West")},
+		"adjustInventory":    {more, more.with("delta", 6)},
+		"transferInventory":  {moved, moved.with("quantity", 3)},
+		"hireEmployee":       {tom, tom.with("jobTitle", "Foreman")},
 	}
 }
 

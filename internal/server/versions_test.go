@@ -105,7 +105,7 @@ func TestEveryMutationThatTakesAVersionIsTried(t *testing.T) {
 	for _, typ := range schema.Schema.Types {
 		for _, f := range typ.InputFields {
 			name := strings.ToLower(typ.Name[:1]) + strings.TrimSuffix(typ.Name[1:], "Input")
-			if _, ok := tried[name]; f.Name == "expectedVersion" && !ok {
+			if _, ok := tried[name]; f.Name == "expectedVersion" && !ok && workload.PayloadRecordFields[name] != "fulfillment" { // TestFulfillments tries them
 				t.Errorf("%s has an expected version, but no test uses it", name)
 			}
 		}

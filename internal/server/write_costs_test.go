@@ -125,6 +125,30 @@ func restock(lines int) mutationInput {
 	return mutationInput{"warehouseId": "north", "lines": all}
 }
 
+// fulfilledInput returns an input for the fulfillment of an order with this number of pieces. The fulfillment
+// contains one piece of each product, but not the last piece, unless the order has only one.
+func fulfilledInput(pieces int, more mutationInput, before ...string) func(*fixture, testing.TB) mutationInput {
+	return func(s *fixture, t testing.TB) mutationInput {
+		products := skus(min(pieces, commerce.MaxLines))
+		input := preparedInput(len(products), mutationInput{})(s, t)
+		parcel := mutationInput{"orderId": input["orderId"], "warehouseId": "north", "withoutAddress": true}
+		if pieces > 1 {
+			s.mutate(t, "setOrderItem", mutationInput{"orderId": input["orderId"], "sku": products[0], "quantity": 1 + pieces - len(products)})
+			var parts []mutationInput
+			for _, sku := range products[:min(len(products), pieces-1)] {
+				parts = append(parts, mutationInput{"sku": sku, "quantity": 1})
+			}
+			parcel["lines"] = parts
+		}
+		for _, mutation := range append(before, "confirmOrder") {
+			s.mutate(t, mutation, moveInput(mutation, fmt.Sprint(input["orderId"])))
+		}
+		id := s.fulfil(t, parcel)
+		maps.Copy(input, more)
+		return input.with("fulfillmentId", id)
+	}
+}
+
 func costs() []writeCost {
 	address := mutationInput{"recipient": "Ann", "line1": "1 Main St", "city": "Portland", "countryCode": "US"}
 	order := func(customer string, lineCount int) mutationInput {
@@ -262,6 +286,17 @@ func costs() []writeCost {
 		{mutation: "receiveReturn", variant: "1 line, written off", input: returnInput(1, restock(0), false, "approveReturn")},
 		{mutation: "receiveReturn", variant: fmt.Sprintf("%d lines, another warehouse, outstanding payment, idempotency key", commerce.MaxReturnLines), lines: commerce.MaxReturnLines,
 			input: returnInput(commerce.MaxReturnLines, restock(commerce.MaxReturnLines).with("warehouseId", "south").with("idempotencyKey", "k"), true, "approveReturn")},
+		{mutation: "createFulfillment", variant: "1 of 1 line", usual: true, lines: 1, input: preparedInput(1, north, "confirmOrder")},
+		{mutation: "createFulfillment", variant: "1 of " + full, usual: true, lines: 1, input: preparedInput(commerce.MaxLines, north.with("lines", []mutationInput{{"sku": "p01", "quantity": 1}}), "confirmOrder")},
+		{mutation: "createFulfillment", variant: full, usual: true, lines: commerce.MaxLines, input: preparedInput(commerce.MaxLines, north, "confirmOrder")},
+		{mutation: "createFulfillment", variant: full + ", outstanding payment, idempotency key", lines: commerce.MaxLines, input: due(commerce.MaxLines, north.with("idempotencyKey", "k"), "confirmOrder")},
+		{mutation: "createFulfillment", variant: "more than is open: refused", writesNothing: true, input: preparedInput(1, north.with("lines", []mutationInput{{"sku": "p00", "quantity": 2}}), "confirmOrder")},
+		{mutation: "updateTracking", variant: "1 line", usual: true, input: fulfilledInput(1, mutationInput{"trackingNumber": "1Z2"})},
+		{mutation: "updateTracking", variant: "outstanding payment", input: fulfilledInput(1, mutationInput{"trackingNumber": "1Z2"}, "recordPayment")},
+		{mutation: "deliverFulfillment", variant: "the last of an order with 1 line", usual: true, input: fulfilledInput(1, nil)},
+		{mutation: "deliverFulfillment", variant: "the last of an order with 1 line, outstanding payment, idempotency key", input: fulfilledInput(1, mutationInput{"idempotencyKey": "k"}, "recordPayment")},
+		{mutation: "cancelFulfillment", variant: "1 line", usual: true, lines: 1, input: fulfilledInput(2, nil)},
+		{mutation: "cancelFulfillment", variant: full + ", outstanding payment, idempotency key", lines: commerce.MaxLines, input: fulfilledInput(commerce.MaxLines+1, mutationInput{"idempotencyKey": "k"}, "recordPayment")},
 		{mutation: "createProduct", variant: "", usual: true, input: unpreparedInput(mutationInput{"sku": "bowl", "name": "Bowl", "category": "Kitchen", "unitPrice": mutationInput{"amount": "9"}})},
 		{mutation: "createProduct", variant: "idempotency key", input: unpreparedInput(mutationInput{"sku": "bowl", "name": "Bowl", "category": "Kitchen", "unitPrice": mutationInput{"amount": "9"}, "idempotencyKey": "k"})},
 		{mutation: "updateProduct", variant: "price", usual: true, input: unpreparedInput(mutationInput{"sku": "mug", "unitPrice": mutationInput{"amount": "8"}})},

@@ -218,6 +218,7 @@ type auditedOrder struct {
 	events               map[string]Record
 	payments             []Record
 	returns              map[string]Record
+	fulfillments         []Record
 }
 
 func (a *audit) addProblem(k Key, format string, args ...any) {
@@ -302,6 +303,9 @@ func (a *audit) collectOrder(k Key, r Record) {
 		o.payments = append(o.payments, r)
 	case ofOrder && strings.HasPrefix(k.SK, "RETURN#"):
 		orderOf(id).returns[strings.TrimPrefix(k.SK, "RETURN#")] = r
+	case ofOrder && strings.HasPrefix(k.SK, "SHIPMENT#"):
+		o := orderOf(id)
+		o.fulfillments = append(o.fulfillments, r)
 	case inCustomer && strings.HasPrefix(k.PK, "CUSTOMER#"):
 		o := orderOf(rest)
 		if o.customerCopy != nil {
@@ -590,8 +594,8 @@ func (a *audit) checkReservation(k Key, customer string, r Record) {
 	for _, o := range a.orders {
 		if status := o.record.Text("status"); o.record.Text("customerId") == customer && (status == "pending" || status == "confirmed") {
 			orders++
-			for _, item := range o.items {
-				units += item.Int("qty")
+			for _, n := range o.openPieces() {
+				units += n
 			}
 		}
 	}
@@ -635,6 +639,7 @@ func (a *audit) checkOrder(id string, o *auditedOrder) {
 	a.checkEvents(k, id, o)
 	a.checkPayments(k, o)
 	a.checkReturns(k, o)
+	a.checkFulfillments(k, o)
 }
 
 // checkReturns verifies the amounts of an order's returns, and that they contain no more pieces than the order.
@@ -673,6 +678,79 @@ func (a *audit) checkReturns(k Key, o *auditedOrder) {
 			a.addProblem(k, "%s is refunded for the return %s, but the refunds add up to %s and its pieces cost %s", got.FloatString(2), id, want.FloatString(2), FormatValue(o.returns[id]["amount"]))
 		}
 	}
+}
+
+// linesOf adds up the pieces in a list of lines, by product.
+func linesOf(v types.AttributeValue, pieces map[string]int) {
+	list, _ := v.(*types.AttributeValueMemberL)
+	if list == nil {
+		return
+	}
+	for _, e := range list.Value {
+		line := Record(e.(*types.AttributeValueMemberM).Value)
+		pieces[line.Text("sku")] += line.Int("qty")
+	}
+}
+
+// openPieces returns the number of ordered pieces of each product that are not shipped yet.
+func (o *auditedOrder) openPieces() map[string]int {
+	open, shipped := map[string]int{}, map[string]int{}
+	for sku, item := range o.items {
+		open[sku] = item.Int("qty")
+	}
+	for _, f := range o.fulfillments {
+		if f.Text("status") != "cancelled" {
+			linesOf(f["lines"], shipped)
+		}
+	}
+	for sku, n := range shipped {
+		open[sku] -= n
+	}
+	return open
+}
+
+// checkFulfillments verifies the sums of an order's fulfillments, that no more pieces were shipped than
+// ordered, and that the status of the order follows from them.
+func (a *audit) checkFulfillments(k Key, o *auditedOrder) {
+	count, undelivered, shipped := 0, 0, map[string]int{}
+	for _, f := range o.fulfillments {
+		status := f.Text("status")
+		if status == "cancelled" {
+			continue
+		}
+		count++
+		if status == "shipped" {
+			undelivered++
+		}
+		linesOf(f["lines"], shipped)
+	}
+	stored := map[string]int{}
+	linesOf(o.record["shippedLines"], stored)
+	a.expectEqual(k, "the shipped pieces", shipped, stored)
+	for name, want := range map[string]int{"fulfillments": count, "undelivered": undelivered} {
+		got := 0
+		if o.record.Has(name) {
+			got = o.record.Int(name)
+		}
+		a.expectEqual(k, name, want, got)
+	}
+	if a.expectEqual(k, "whether the record has the number of fulfillments", count > 0, o.record.Has("fulfillments")); count == 0 {
+		return
+	}
+	open := 0
+	for sku, n := range o.openPieces() {
+		if open += n; n < 0 {
+			a.addProblem(k, "%d pieces of product %s were shipped too much", -n, sku)
+		}
+	}
+	want := "confirmed"
+	switch {
+	case open == 0 && undelivered == 0:
+		want = "delivered"
+	case open == 0:
+		want = "shipped"
+	}
+	a.expectEqual(k, "the status of an order with fulfillments", want, o.record.Text("status"))
 }
 
 // checkPayments verifies the sums of an order's payments, and that no more was refunded than captured.
@@ -767,6 +845,10 @@ var statusesAllowingEvent = map[string][]string{
 	"return_approved":       {"shipped", "delivered"},
 	"return_rejected":       {"shipped", "delivered"},
 	"return_received":       {"shipped", "delivered"},
+	"fulfillment_created":   {"confirmed"},
+	"tracking_updated":      {"pending", "confirmed", "shipped", "delivered", "cancelled"},
+	"fulfillment_delivered": {"confirmed", "shipped"},
+	"fulfillment_cancelled": {"confirmed"},
 }
 
 func (a *audit) checkEvents(k Key, id string, o *auditedOrder) {
@@ -805,6 +887,10 @@ func (a *audit) checkEvents(k Key, id string, o *auditedOrder) {
 		case statusesAllowingEvent[eventType] != nil:
 			if !slices.Contains(statusesAllowingEvent[eventType], status) {
 				a.addProblem(eventKey, "the event has type %s, which is not allowed if the status is %s", eventType, status)
+			}
+			if to := e.Text("to"); to != "" { // the event of a fulfillment can complete the order
+				a.expectEqual(eventKey, "from", status, e.Text("from"))
+				status = to
 			}
 		default:
 			a.addProblem(eventKey, "the event has type %q, which is not allowed at position %d of the timeline", eventType, i)
@@ -952,8 +1038,8 @@ func (a *audit) checkCounters() {
 		if s := o.record.Text("status"); s != "pending" && s != "confirmed" {
 			continue
 		}
-		for sku, item := range o.items {
-			reserved["PRODUCT#"+sku] += item.Int("qty")
+		for sku, n := range o.openPieces() {
+			reserved["PRODUCT#"+sku] += n
 		}
 	}
 	a.checkSpending(spent)

@@ -67,7 +67,7 @@ func RecordSelection(name string) string {
 		typ := schema.Types[f.Type.Name()]
 		switch {
 		case len(f.Arguments) > 0:
-		case definition.Name == "Employee" && f.Name == "orderCount" || definition.Name == "OrderItem" && f.Name == "returned": // stored in other records
+		case definition.Name == "Employee" && f.Name == "orderCount", definition.Name == "OrderItem" && f.Directives.ForName("reads") != nil: // stored in other records
 		case typ.Kind != ast.Object:
 			fields = append(fields, f.Name)
 		case f.Directives.ForName("reads") == nil:
@@ -117,13 +117,15 @@ type Record struct {
 	ID, Sku, WarehouseID, Status             string
 	Version, Quantity, Available, OrderCount int
 	Items                                    struct{ Nodes []LineItem }
+	// Lines are the lines of a fulfillment.
+	Lines []LineItem
 }
 
 // LineItem is a line item of an order.
 type LineItem struct {
-	ProductID string
-	Quantity  int
-	UnitPrice struct{ Amount string }
+	ProductID, Sku string
+	Quantity       int
+	UnitPrice      struct{ Amount string }
 }
 
 // Succeeded reports whether the mutation succeeded.

@@ -209,6 +209,17 @@ func (s StepGenerator) Next(field, name string) Step {
 		if field == "receiveReturn" {
 			in["warehouseId"], in["lines"] = s.warehouseID(), []any{}
 		}
+	case "createFulfillment":
+		keyed, versioned = true, s.IntN(4) == 0
+		in["warehouseId"], in["withoutAddress"] = s.warehouseID(), true
+		maybe("trackingNumber", func() any { return s.oneOf("1Z999", "1Z998") })
+		if s.mostly(3) {
+			in["lines"] = []map[string]any{{"sku": s.productSKU(), "quantity": 1 + s.IntN(2)}} // the client may choose a product of the order
+		}
+	case "updateTracking":
+		in["trackingNumber"] = s.oneOf("1Z999", "1Z998")
+	case "deliverFulfillment", "cancelFulfillment":
+		keyed = true
 	case "createProduct":
 		keyed = true
 		in["sku"], in["name"], in["category"], in["unitPrice"] = s.newID("p"), "New product", s.oneOf("Things", "Others"), s.price()
@@ -275,6 +286,7 @@ func (s StepGenerator) Next(field, name string) Step {
 
 // allowedStatuses maps each mutation of an order to the statuses that allow the mutation.
 var allowedStatuses = map[string][]string{
+	"createFulfillment": {"CONFIRMED"}, "updateTracking": {"CONFIRMED"}, "deliverFulfillment": {"CONFIRMED"}, "cancelFulfillment": {"CONFIRMED"},
 	"confirmOrder": {"PENDING"}, "shipOrder": {"CONFIRMED"}, "deliverOrder": {"SHIPPED"}, "cancelOrder": {"PENDING", "CONFIRMED"},
 	"setOrderItem": {"PENDING"}, "removeOrderItem": {"PENDING"}, "updateShippingAddress": {"PENDING", "CONFIRMED"},
 	"updateOrder": {"PENDING", "CONFIRMED"}, "setAdjustments": {"PENDING", "CONFIRMED"},
@@ -291,6 +303,8 @@ type ClientState struct {
 	versions map[string]int
 	// returns contains the latest responses with returns, each with the ID of its order.
 	returns []orderReturn
+	// fulfillments contains the IDs of fulfillments, each with the ID of its order.
+	fulfillments [][2]string
 }
 
 type orderReturn struct{ order, id, status string }
@@ -375,6 +389,16 @@ func (m *ClientState) Mutation(s Step) Mutation {
 			r := known[max(0, n-1-s.OrderChoice)]
 			mutation.Input["orderId"], mutation.Input["returnId"] = r.order, r.id
 		}
+		if n := len(m.fulfillments); slices.Contains([]string{"updateTracking", "deliverFulfillment", "cancelFulfillment"}, s.Field) {
+			mutation.Input["fulfillmentId"] = unknownOrderID
+			if n > 0 {
+				f := m.fulfillments[max(0, n-1-s.OrderChoice)]
+				mutation.Input["orderId"], mutation.Input["fulfillmentId"] = f[0], f[1]
+			}
+		}
+		if s.PreferAllowed && s.Field == "createFulfillment" && mutation.Input["lines"] != nil && len(o.Items.Nodes) > 0 {
+			mutation.Input["lines"] = []map[string]any{{"sku": o.Items.Nodes[0].ProductID, "quantity": 1}}
+		}
 	}
 	switch s.VersionChoice {
 	case LatestVersion:
@@ -395,6 +419,9 @@ func (m *ClientState) Update(sent Mutation, a Response) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := a.Record()
+	if sent.Field == "createFulfillment" {
+		m.fulfillments = append(m.fulfillments, [2]string{fmt.Sprint(sent.Input["orderId"]), r.ID})
+	}
 	if PayloadRecordFields[sent.Field] == "order" {
 		before, known := m.latest[r.ID]
 		if !known {
