@@ -175,6 +175,14 @@ type RestockedLine struct {
 	Restocked int
 }
 
+// ItemsCancellation is the command to cancel pieces of a confirmed order that are not shipped yet.
+type ItemsCancellation struct {
+	OrderID OrderID
+	Lines   []FulfillmentLine
+	// If ExpectedVersion is not nil, the change is rejected unless the order has this version.
+	ExpectedVersion *int `json:",omitempty"`
+}
+
 // FulfillmentRequest is the command to ship pieces of an order as a parcel.
 type FulfillmentRequest struct {
 	OrderID     OrderID

@@ -64,10 +64,11 @@ type LineItem struct {
 	SKU        SKU
 	// Name is copied from the product when the line item is added to the order. UnitPrice is copied
 	// each time units are added.
-	Name         string
-	Quantity     int
-	UnitPrice    Money
-	CustomFields CustomValues
+	Name string
+	// Quantity does not include cancelled pieces. It is 0 only if all pieces are cancelled.
+	Quantity, Cancelled int
+	UnitPrice           Money
+	CustomFields        CustomValues
 }
 
 // Subtotal returns the unit price times the quantity.
@@ -132,6 +133,7 @@ const (
 	EventCancelled              EventType = "cancelled"
 	EventItemSet                EventType = "item_set"
 	EventItemRemoved            EventType = "item_removed"
+	EventItemsCancelled         EventType = "items_cancelled"
 	EventShippingAddressChanged EventType = "shipping_address_changed"
 	EventAdjustmentsChanged     EventType = "adjustments_changed"
 	EventBillingChanged         EventType = "billing_changed"
@@ -157,7 +159,7 @@ const (
 // ParseEventType returns an InvalidError if s is not an event type.
 func ParseEventType(s string) (EventType, error) {
 	switch t := EventType(s); t {
-	case EventPlaced, EventConfirmed, EventShipped, EventDelivered, EventCancelled, EventItemSet, EventItemRemoved,
+	case EventPlaced, EventConfirmed, EventShipped, EventDelivered, EventCancelled, EventItemSet, EventItemRemoved, EventItemsCancelled,
 		EventShippingAddressChanged, EventAdjustmentsChanged, EventBillingChanged, EventCustomFieldsChanged, EventNoteAdded, EventHeld, EventReleased, EventPaymentRecorded,
 		EventReturnRequested, EventReturnApproved, EventReturnRejected, EventReturnReceived, EventErased,
 		EventFulfillmentCreated, EventTrackingUpdated, EventFulfillmentDelivered, EventFulfillmentCancelled, EventImported:
@@ -188,7 +190,9 @@ type Event struct {
 }
 
 // ChangesItems reports whether the event changes a line item.
-func (e Event) ChangesItems() bool { return e.Type == EventItemSet || e.Type == EventItemRemoved }
+func (e Event) ChangesItems() bool {
+	return slices.Contains([]EventType{EventItemSet, EventItemRemoved, EventItemsCancelled}, e.Type)
+}
 
 // HasServerNote reports whether the server wrote the event's note, so it contains no personal data.
 func (e Event) HasServerNote() bool {
@@ -198,7 +202,7 @@ func (e Event) HasServerNote() bool {
 // IsByStaff reports whether customers cannot cause events of the type, so the actor is no customer.
 func (t EventType) IsByStaff() bool {
 	switch t {
-	case EventConfirmed, EventShipped, EventDelivered, EventAdjustmentsChanged, EventHeld, EventReleased, EventPaymentRecorded,
+	case EventConfirmed, EventShipped, EventDelivered, EventItemsCancelled, EventAdjustmentsChanged, EventHeld, EventReleased, EventPaymentRecorded,
 		EventFulfillmentCreated, EventTrackingUpdated, EventFulfillmentDelivered, EventFulfillmentCancelled, EventErased, EventReturnApproved, EventReturnRejected, EventReturnReceived:
 		return true
 	default:

@@ -235,6 +235,46 @@ func newItemPriceChanged(c OrderItemChange, total Money, product *Product) Price
 	return NewPriceChanged(*c.ExpectedTotal, total, lines)
 }
 
+// WithoutPieces returns a copy of the order in which pieces are cancelled that are not shipped yet. If no piece
+// is open any more, the copy is shipped, or delivered if all its parcels have arrived. o.Items must contain all
+// line items. The adjustments of a line item without any piece are removed.
+//
+// Errors: InvalidTransition, NotFound, InvalidInput.
+func (o Order) WithoutPieces(lines []FulfillmentLine) (Order, error) {
+	if o.Status != Confirmed {
+		return Order{}, NewLateEdit(o.Status, "cancelled line items", "confirmed")
+	}
+	items := slices.Clone(o.Items)
+	for n, line := range lines {
+		at := slices.IndexFunc(items, func(i LineItem) bool { return i.SKU == line.SKU })
+		if at < 0 {
+			return Order{}, NotFound{newErrorDetails(CodeNotFound, FieldPath("lines", strconv.Itoa(n), "sku"), "Product %s is not in the order.", line.SKU)}
+		}
+		item := &items[at]
+		if open := item.Quantity - o.shipped(line.SKU); line.Quantity > open {
+			return Order{}, NewInvalidInput(FieldPath("lines", strconv.Itoa(n), "quantity"), "is too high: %d pieces of product %s are not shipped yet", open, line.SKU)
+		}
+		item.Quantity, item.Cancelled = item.Quantity-line.Quantity, item.Cancelled+line.Quantity
+		if item.Quantity == 0 {
+			o.Adjustments = slices.DeleteFunc(slices.Clone(o.Adjustments), func(a OrderAdjustment) bool { return a.Line == line.SKU })
+		}
+	}
+	open := 0
+	for _, item := range items {
+		open += item.Quantity - o.shipped(item.SKU)
+	}
+	switch {
+	case open > 0:
+	case o.Fulfilled == nil:
+		return Order{}, NewInvalidInput(FieldPath("lines"), "contains all units of the order: cancel the order instead")
+	case o.Fulfilled.Undelivered > 0:
+		o.Status = Shipped
+	default:
+		o.Status = Delivered
+	}
+	return o.withItemsAndTotal(items, FieldPath("lines"))
+}
+
 // WithCustomFields returns a copy of the order with changed custom fields. o.Items must contain all line
 // items.
 //

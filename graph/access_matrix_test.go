@@ -245,6 +245,7 @@ var requiredArguments = map[string]string{
 	"Mutation.updateTracking":        `(input:{orderId:"$O",fulfillmentId:"$O",expectedVersion:999})`,
 	"Mutation.deliverFulfillment":    `(input:{orderId:"$O",fulfillmentId:"$O",expectedVersion:999})`,
 	"Mutation.cancelFulfillment":     `(input:{orderId:"$O",fulfillmentId:"$O",expectedVersion:999})`,
+	"Mutation.cancelOrderItems":      `(input:{orderId:"$O",lines:[{sku:"$P",quantity:1}],expectedVersion:999})`,
 	"Query.orderByTrackingNumber":    `(trackingNumber:"1Z")`,
 	"Mutation.recordPayment":         `(input:{orderId:"$O",kind:VOID,amount:{amount:"1"},provider:"p",reference:"r"})`,
 	"Mutation.requestReturn":         `(input:{orderId:"$O",lines:[{sku:"$P",quantity:1,reason:"r"}]})`,

@@ -157,7 +157,7 @@ func newHardFixture(name string, shards, run int) *fixture {
 				o.Adjustments = slices.Repeat([]commerce.OrderAdjustment{{Kind: commerce.AdjustmentShipping, Label: padded("l", commerce.MaxAdjustmentLabel), Amount: price, Line: sku(0)}}, commerce.MaxAdjustments)
 			}
 			for l := range lines {
-				o.Lines = append(o.Lines, commerce.LineItem{OrderID: o.ID, CustomerID: owner, SKU: sku(l), Name: padded("Thing", 200), Quantity: 9_999, UnitPrice: price})
+				o.Lines = append(o.Lines, commerce.LineItem{OrderID: o.ID, CustomerID: owner, SKU: sku(l), Name: padded("Thing", 200), Quantity: 9_999, Cancelled: 9_999, UnitPrice: price})
 			}
 			o.PaymentTotals = &commerce.PaymentTotals{Authorized: price, Captured: price, Refunded: price}
 			if n%2 == 0 { // the payment is outstanding

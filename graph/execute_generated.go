@@ -85,6 +85,8 @@ func objectTypeOf(name string) operation.ObjectType {
 		return operation.ObjectType{Satisfies: assignAccountRepPayloadImplementors, Field: numberAssignAccountRepPayload}
 	case "CancelFulfillmentPayload":
 		return operation.ObjectType{Satisfies: cancelFulfillmentPayloadImplementors, Field: numberCancelFulfillmentPayload}
+	case "CancelOrderItemsPayload":
+		return operation.ObjectType{Satisfies: cancelOrderItemsPayloadImplementors, Field: numberCancelOrderItemsPayload}
 	case "CancelOrderPayload":
 		return operation.ObjectType{Satisfies: cancelOrderPayloadImplementors, Field: numberCancelOrderPayload}
 	case "Category":
@@ -748,6 +750,55 @@ func (x *execution) fieldCancelFulfillmentPayload(f *operation.Field, obj *Paylo
 		return x.listUserError(f, obj.UserErrors)
 	default:
 		panic("CancelFulfillmentPayload has no field number " + strconv.Itoa(f.Number))
+	}
+}
+
+func numberCancelOrderItemsPayload(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "order":
+		return 1, nil
+	case "userErrors":
+		return 2, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectCancelOrderItemsPayload writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectCancelOrderItemsPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldCancelOrderItemsPayload(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldCancelOrderItemsPayload writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldCancelOrderItemsPayload(f *operation.Field, obj *Payload[commerce.Order]) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"CancelOrderItemsPayload"`...)
+		return true
+	case 1: // order
+		if obj.Value == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectOrder(f.Set, obj.Value)
+		x.leave()
+		return written || x.writeNull()
+	case 2: // userErrors
+		return x.listUserError(f, obj.UserErrors)
+	default:
+		panic("CancelOrderItemsPayload has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -3340,26 +3391,28 @@ func numberMutation(name string) (int, operation.ArgumentsReader) {
 		return 25, readMutationDeliverFulfillmentArguments
 	case "cancelFulfillment":
 		return 26, readMutationCancelFulfillmentArguments
+	case "cancelOrderItems":
+		return 27, readMutationCancelOrderItemsArguments
 	case "createProduct":
-		return 27, readMutationCreateProductArguments
+		return 28, readMutationCreateProductArguments
 	case "updateProduct":
-		return 28, readMutationUpdateProductArguments
+		return 29, readMutationUpdateProductArguments
 	case "createWarehouse":
-		return 29, readMutationCreateWarehouseArguments
+		return 30, readMutationCreateWarehouseArguments
 	case "updateWarehouse":
-		return 30, readMutationUpdateWarehouseArguments
+		return 31, readMutationUpdateWarehouseArguments
 	case "setInventoryLevel":
-		return 31, readMutationSetInventoryLevelArguments
+		return 32, readMutationSetInventoryLevelArguments
 	case "adjustInventory":
-		return 32, readMutationAdjustInventoryArguments
+		return 33, readMutationAdjustInventoryArguments
 	case "transferInventory":
-		return 33, readMutationTransferInventoryArguments
+		return 34, readMutationTransferInventoryArguments
 	case "hireEmployee":
-		return 34, readMutationHireEmployeeArguments
+		return 35, readMutationHireEmployeeArguments
 	case "updateEmployee":
-		return 35, readMutationUpdateEmployeeArguments
+		return 36, readMutationUpdateEmployeeArguments
 	case "setCustomFields":
-		return 36, readMutationSetCustomFieldsArguments
+		return 37, readMutationSetCustomFieldsArguments
 	default:
 		return 0, nil
 	}
@@ -3684,7 +3737,19 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectCancelFulfillmentPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 27: // createProduct
+	case 27: // cancelOrderItems
+		v, ok := x.resolveMutationCancelOrderItems(f)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectCancelOrderItemsPayload(f.Set, v)
+		x.leave()
+		return written || x.writeNull()
+	case 28: // createProduct
 		v, ok := x.resolveMutationCreateProduct(f)
 		if !ok {
 			return x.writeNull()
@@ -3696,7 +3761,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectCreateProductPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 28: // updateProduct
+	case 29: // updateProduct
 		v, ok := x.resolveMutationUpdateProduct(f)
 		if !ok {
 			return x.writeNull()
@@ -3708,7 +3773,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectUpdateProductPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 29: // createWarehouse
+	case 30: // createWarehouse
 		v, ok := x.resolveMutationCreateWarehouse(f)
 		if !ok {
 			return x.writeNull()
@@ -3720,7 +3785,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectCreateWarehousePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 30: // updateWarehouse
+	case 31: // updateWarehouse
 		v, ok := x.resolveMutationUpdateWarehouse(f)
 		if !ok {
 			return x.writeNull()
@@ -3732,7 +3797,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectUpdateWarehousePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 31: // setInventoryLevel
+	case 32: // setInventoryLevel
 		v, ok := x.resolveMutationSetInventoryLevel(f)
 		if !ok {
 			return x.writeNull()
@@ -3744,7 +3809,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectSetInventoryLevelPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 32: // adjustInventory
+	case 33: // adjustInventory
 		v, ok := x.resolveMutationAdjustInventory(f)
 		if !ok {
 			return x.writeNull()
@@ -3756,7 +3821,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectAdjustInventoryPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 33: // transferInventory
+	case 34: // transferInventory
 		v, ok := x.resolveMutationTransferInventory(f)
 		if !ok {
 			return x.writeNull()
@@ -3768,7 +3833,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectTransferInventoryPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 34: // hireEmployee
+	case 35: // hireEmployee
 		v, ok := x.resolveMutationHireEmployee(f)
 		if !ok {
 			return x.writeNull()
@@ -3780,7 +3845,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectHireEmployeePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 35: // updateEmployee
+	case 36: // updateEmployee
 		v, ok := x.resolveMutationUpdateEmployee(f)
 		if !ok {
 			return x.writeNull()
@@ -3792,7 +3857,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectUpdateEmployeePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 36: // setCustomFields
+	case 37: // setCustomFields
 		v, ok := x.resolveMutationSetCustomFields(f)
 		if !ok {
 			return x.writeNull()
@@ -4378,6 +4443,28 @@ func (x *execution) resolveMutationCancelFulfillment(f *operation.Field) (v *Pay
 	a := f.ArgumentsIn(x.operation.arguments).(*mutationCancelFulfillmentArguments)
 	x.currentField = f
 	v, err := x.mutationResolvers.CancelFulfillment(x.resolverCtx, a.input)
+	return v, x.recordError(f, err)
+}
+
+type mutationCancelOrderItemsArguments struct {
+	input input.CancelOrderItemsInput
+}
+
+func readMutationCancelOrderItemsArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_cancelOrderItems_args(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return &mutationCancelOrderItemsArguments{
+		input: read["input"].(input.CancelOrderItemsInput),
+	}, nil
+}
+
+func (x *execution) resolveMutationCancelOrderItems(f *operation.Field) (v *Payload[commerce.Order], ok bool) {
+	defer x.recoverPanic(f, &ok)
+	a := f.ArgumentsIn(x.operation.arguments).(*mutationCancelOrderItemsArguments)
+	x.currentField = f
+	v, err := x.mutationResolvers.CancelOrderItems(x.resolverCtx, a.input)
 	return v, x.recordError(f, err)
 }
 
@@ -5927,18 +6014,20 @@ func numberOrderItem(name string) (int, operation.ArgumentsReader) {
 		return 4, nil
 	case "quantity":
 		return 5, nil
-	case "shipped":
+	case "cancelled":
 		return 6, nil
-	case "unitPrice":
+	case "shipped":
 		return 7, nil
-	case "subtotal":
+	case "unitPrice":
 		return 8, nil
-	case "product":
+	case "subtotal":
 		return 9, nil
-	case "returned":
+	case "product":
 		return 10, nil
-	case "order":
+	case "returned":
 		return 11, nil
+	case "order":
+		return 12, nil
 	default:
 		return 0, nil
 	}
@@ -5980,19 +6069,22 @@ func (x *execution) fieldOrderItem(f *operation.Field, obj *commerce.LineItem) b
 	case 5: // quantity
 		x.out = scalar.AppendInt(x.out, obj.Quantity)
 		return true
-	case 6: // shipped
+	case 6: // cancelled
+		x.out = scalar.AppendInt(x.out, obj.Cancelled)
+		return true
+	case 7: // shipped
 		v, ok := x.resolveOrderItemShipped(f, obj)
 		if !ok {
 			return false
 		}
 		x.out = scalar.AppendInt32(x.out, v)
 		return true
-	case 7: // unitPrice
+	case 8: // unitPrice
 		x.enter(f)
 		written := x.objectMoney(f.Set, &obj.UnitPrice)
 		x.leave()
 		return written
-	case 8: // subtotal
+	case 9: // subtotal
 		v, ok := x.resolveOrderItemSubtotal(f, obj)
 		if !ok {
 			return false
@@ -6001,7 +6093,7 @@ func (x *execution) fieldOrderItem(f *operation.Field, obj *commerce.LineItem) b
 		written := x.objectMoney(f.Set, &v)
 		x.leave()
 		return written
-	case 9: // product
+	case 10: // product
 		v, ok := x.resolveOrderItemProduct(f, obj)
 		if !ok {
 			return x.writeNull()
@@ -6013,14 +6105,14 @@ func (x *execution) fieldOrderItem(f *operation.Field, obj *commerce.LineItem) b
 		written := x.objectProduct(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 10: // returned
+	case 11: // returned
 		v, ok := x.resolveOrderItemReturned(f, obj)
 		if !ok {
 			return false
 		}
 		x.out = scalar.AppendInt32(x.out, v)
 		return true
-	case 11: // order
+	case 12: // order
 		v, ok := x.resolveOrderItemOrder(f, obj)
 		if !ok {
 			return x.writeNull()
@@ -11278,6 +11370,8 @@ func appendOrderEventType(b []byte, v commerce.EventType) []byte {
 		return append(b, `"FULFILLMENT_DELIVERED"`...)
 	case commerce.EventFulfillmentCancelled:
 		return append(b, `"FULFILLMENT_CANCELLED"`...)
+	case commerce.EventItemsCancelled:
+		return append(b, `"ITEMS_CANCELLED"`...)
 	case commerce.EventImported:
 		return append(b, `"IMPORTED"`...)
 	default:

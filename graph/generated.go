@@ -95,6 +95,11 @@ type ComplexityRoot struct {
 		Value      func(childComplexity int) int
 	}
 
+	CancelOrderItemsPayload struct {
+		UserErrors func(childComplexity int) int
+		Value      func(childComplexity int) int
+	}
+
 	CancelOrderPayload struct {
 		UserErrors func(childComplexity int) int
 		Value      func(childComplexity int) int
@@ -325,6 +330,7 @@ type ComplexityRoot struct {
 		AssignAccountRep      func(childComplexity int, input input.AssignAccountRepInput) int
 		CancelFulfillment     func(childComplexity int, input input.CancelFulfillmentInput) int
 		CancelOrder           func(childComplexity int, input input.CancelOrderInput) int
+		CancelOrderItems      func(childComplexity int, input input.CancelOrderItemsInput) int
 		ConfirmOrder          func(childComplexity int, input input.ConfirmOrderInput) int
 		CreateCustomer        func(childComplexity int, input input.CreateCustomerInput) int
 		CreateFulfillment     func(childComplexity int, input input.CreateFulfillmentInput) int
@@ -451,6 +457,7 @@ type ComplexityRoot struct {
 	}
 
 	OrderItem struct {
+		Cancelled func(childComplexity int) int
 		Name      func(childComplexity int) int
 		Order     func(childComplexity int) int
 		OrderID   func(childComplexity int) int
@@ -859,6 +866,7 @@ type MutationResolver interface {
 	UpdateTracking(ctx context.Context, input input.UpdateTrackingInput) (*Payload[commerce.Fulfillment], error)
 	DeliverFulfillment(ctx context.Context, input input.DeliverFulfillmentInput) (*Payload[commerce.Fulfillment], error)
 	CancelFulfillment(ctx context.Context, input input.CancelFulfillmentInput) (*Payload[commerce.Fulfillment], error)
+	CancelOrderItems(ctx context.Context, input input.CancelOrderItemsInput) (*Payload[commerce.Order], error)
 	CreateProduct(ctx context.Context, input input.CreateProductInput) (*Payload[commerce.Product], error)
 	UpdateProduct(ctx context.Context, input input.UpdateProductInput) (*Payload[commerce.Product], error)
 	CreateWarehouse(ctx context.Context, input input.CreateWarehouseInput) (*Payload[commerce.Warehouse], error)
@@ -2015,7 +2023,7 @@ input CreateFulfillmentInput {
   idempotencyKey: String
 }
 
-"Units of a product to ship."
+"Units of a product to ship or to cancel."
 input FulfillmentLineInput {
   "The product's SKU."
   sku: ID!
@@ -2078,6 +2086,28 @@ input CancelFulfillmentInput {
   The ` + "`" + `version` + "`" + ` that the fulfillment had when the client read it. If the version has changed since
   then, the mutation changes nothing, and returns the user error ` + "`" + `VersionConflict` + "`" + ` and the current
   fulfillment. If this field is omitted, the server does not check the version.
+  """
+  expectedVersion: Int
+  """
+  A key, such as a new UUID, that makes it safe to send this request again. After the mutation
+  succeeds, the server stores the key for 24 hours. If the caller sends the same input and key
+  again, the server changes nothing and returns the result of the first request. The key has up to
+  128 bytes and must not contain ` + "`" + `#` + "`" + `. Different callers can use the same key. On a server without
+  authentication, all clients count as one caller.
+  """
+  idempotencyKey: String
+}
+
+"Units of an order to cancel."
+input CancelOrderItemsInput {
+  "The order's ID."
+  orderId: ID!
+  "The units. There is at least one line."
+  lines: [FulfillmentLineInput!]!
+  """
+  The ` + "`" + `version` + "`" + ` that the order had when the client read it. If the version has changed since then,
+  the mutation changes nothing, and returns the user error ` + "`" + `VersionConflict` + "`" + ` and the current order.
+  If this field is omitted, the server does not check the version.
   """
   expectedVersion: Int
   """
@@ -2748,6 +2778,23 @@ type Mutation {
   ): CancelFulfillmentPayload @access(permission: FULFIL_ORDER)
     @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict", "InvalidTransition", "IdempotencyKeyReused"])
   """
+  Cancels units of a confirmed order that are not shipped yet, and releases the stock that they reserve. The
+  total of the order falls by their price. If this is less than what is paid, refund the difference first. If no
+  unit is open any more, the status of the order changes to ` + "`" + `SHIPPED` + "`" + `, or to ` + "`" + `DELIVERED` + "`" + ` if all its parcels
+  have arrived. To cancel all units of an order without fulfillments, use ` + "`" + `cancelOrder` + "`" + `. While the order is
+  pending, use ` + "`" + `setOrderItem` + "`" + ` and ` + "`" + `removeOrderItem` + "`" + `.
+
+  If the table is older than fulfillments, an operator must first run ` + "`" + `ordergraph table apply
+  order.fulfillments` + "`" + `.
+
+  Cost: one DynamoDB transaction (write pattern WP35). Access: staff, admins, services.
+  """
+  cancelOrderItems(
+    "The order and the units."
+    input: CancelOrderItemsInput!
+  ): CancelOrderItemsPayload @access(permission: FULFIL_ORDER)
+    @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict", "InvalidTransition", "TooManyLines", "IdempotencyKeyReused"])
+  """
   Creates a product, which has no stock yet. To add stock, use ` + "`" + `setInventoryLevel` + "`" + ` or
   ` + "`" + `adjustInventory` + "`" + `.
 
@@ -3403,6 +3450,18 @@ User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `,
 type CancelFulfillmentPayload {
   "The fulfillment after the mutation. If the user error is a ` + "`" + `VersionConflict` + "`" + `, the field contains the current fulfillment, or null if the fulfillment does not exist. After any other user error, the field is null."
   fulfillment: Fulfillment
+  "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
+  userErrors: [UserError!]!
+}
+
+"""
+The result of ` + "`" + `cancelOrderItems` + "`" + `. If the mutation was rejected, ` + "`" + `order` + "`" + ` is null. After a ` + "`" + `VersionConflict` + "`" + `, however, it contains the current record.
+
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `, ` + "`" + `InvalidTransition` + "`" + `, ` + "`" + `TooManyLines` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `.
+"""
+type CancelOrderItemsPayload {
+  "The order after the mutation. If the user error is a ` + "`" + `VersionConflict` + "`" + `, the field contains the current order, or null if the order does not exist. After any other user error, the field is null."
+  order: Order
   "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
   userErrors: [UserError!]!
 }
@@ -4692,8 +4751,10 @@ type OrderItem @access(permission: READ_ORDER) {
   productId: ID! @deprecated(reason: "Use ` + "`" + `sku` + "`" + `, which has the same value.")
   "The name of the product at the time when the line item was added."
   name: String!
-  "The number of units that the customer ordered."
+  "The number of units that the customer ordered, without cancelled units."
   quantity: Int!
+  "The number of units that were cancelled with ` + "`" + `cancelOrderItems` + "`" + `."
+  cancelled: Int!
   """
   The number of units that have been shipped.
 
@@ -5086,6 +5147,11 @@ enum OrderEventType {
   FULFILLMENT_DELIVERED
   "A fulfillment was cancelled. The note is as for FULFILLMENT_CREATED."
   FULFILLMENT_CANCELLED
+  """
+  Units were cancelled that were not shipped yet. The note contains each SKU and the number of its units. If
+  no unit was open any more, the fields ` + "`" + `from` + "`" + ` and ` + "`" + `to` + "`" + ` contain the statuses.
+  """
+  ITEMS_CANCELLED
   """
   The order was imported from another system, or a repair added this event to correct the timeline.
   The field ` + "`" + `to` + "`" + ` contains the status of the order.
@@ -6031,6 +6097,20 @@ func (ec *executionContext) field_Mutation_cancelFulfillment_args(ctx context.Co
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (input.CancelFulfillmentInput, error) {
 			return ec.unmarshalNCancelFulfillmentInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐCancelFulfillmentInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_cancelOrderItems_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (input.CancelOrderItemsInput, error) {
+			return ec.unmarshalNCancelOrderItemsInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐCancelOrderItemsInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -9272,6 +9352,57 @@ func (ec *executionContext) unmarshalInputCancelOrderInput(ctx context.Context, 
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputCancelOrderItemsInput(ctx context.Context, obj any) (input.CancelOrderItemsInput, error) {
+	var it input.CancelOrderItemsInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"orderId", "lines", "expectedVersion", "idempotencyKey"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "orderId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("orderId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.OrderID = data
+		case "lines":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("lines"))
+			data, err := ec.unmarshalNFulfillmentLineInput2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐFulfillmentLineInputᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Lines = data
+		case "expectedVersion":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expectedVersion"))
+			data, err := ec.unmarshalOInt2ᚖint32(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExpectedVersion = data
+		case "idempotencyKey":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idempotencyKey"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IdempotencyKey = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputConfirmOrderInput(ctx context.Context, obj any) (input.ConfirmOrderInput, error) {
 	var it input.ConfirmOrderInput
 	if obj == nil {
@@ -11510,6 +11641,8 @@ var assignAccountRepPayloadImplementors = []string{"AssignAccountRepPayload"}
 
 var cancelFulfillmentPayloadImplementors = []string{"CancelFulfillmentPayload"}
 
+var cancelOrderItemsPayloadImplementors = []string{"CancelOrderItemsPayload"}
+
 var cancelOrderPayloadImplementors = []string{"CancelOrderPayload"}
 
 var categoryImplementors = []string{"Category"}
@@ -12162,6 +12295,11 @@ func (ec *executionContext) unmarshalNCancelOrderInput2githubᚗcomᚋordergraph
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNCancelOrderItemsInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐCancelOrderItemsInput(ctx context.Context, v any) (input.CancelOrderItemsInput, error) {
+	res, err := ec.unmarshalInputCancelOrderItemsInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNConfirmOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐConfirmOrderInput(ctx context.Context, v any) (input.ConfirmOrderInput, error) {
 	res, err := ec.unmarshalInputConfirmOrderInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -12221,6 +12359,20 @@ func (ec *executionContext) unmarshalNDeliverOrderInput2githubᚗcomᚋordergrap
 func (ec *executionContext) unmarshalNEraseCustomerInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐEraseCustomerInput(ctx context.Context, v any) (input.EraseCustomerInput, error) {
 	res, err := ec.unmarshalInputEraseCustomerInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNFulfillmentLineInput2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐFulfillmentLineInputᚄ(ctx context.Context, v any) ([]*input.FulfillmentLineInput, error) {
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]*input.FulfillmentLineInput, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNFulfillmentLineInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐFulfillmentLineInput(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
 }
 
 func (ec *executionContext) unmarshalNFulfillmentLineInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐFulfillmentLineInput(ctx context.Context, v any) (*input.FulfillmentLineInput, error) {

@@ -178,6 +178,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.CancelFulfillmentPayload.Value(childComplexity), true
 
+	case "CancelOrderItemsPayload.userErrors":
+		if e.ComplexityRoot.CancelOrderItemsPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CancelOrderItemsPayload.UserErrors(childComplexity), true
+	case "CancelOrderItemsPayload.order":
+		if e.ComplexityRoot.CancelOrderItemsPayload.Value == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CancelOrderItemsPayload.Value(childComplexity), true
+
 	case "CancelOrderPayload.userErrors":
 		if e.ComplexityRoot.CancelOrderPayload.UserErrors == nil {
 			break
@@ -1012,6 +1025,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.CancelOrder(childComplexity, args["input"].(input.CancelOrderInput)), true
+	case "Mutation.cancelOrderItems":
+		if e.ComplexityRoot.Mutation.CancelOrderItems == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_cancelOrderItems_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.CancelOrderItems(childComplexity, args["input"].(input.CancelOrderItemsInput)), true
 	case "Mutation.confirmOrder":
 		if e.ComplexityRoot.Mutation.ConfirmOrder == nil {
 			break
@@ -1761,6 +1785,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.OrderHold.Since(childComplexity), true
 
+	case "OrderItem.cancelled":
+		if e.ComplexityRoot.OrderItem.Cancelled == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrderItem.Cancelled(childComplexity), true
 	case "OrderItem.name":
 		if e.ComplexityRoot.OrderItem.Name == nil {
 			break
@@ -3162,6 +3192,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputAssignAccountRepInput,
 		ec.unmarshalInputCancelFulfillmentInput,
 		ec.unmarshalInputCancelOrderInput,
+		ec.unmarshalInputCancelOrderItemsInput,
 		ec.unmarshalInputConfirmOrderInput,
 		ec.unmarshalInputCreateCustomerInput,
 		ec.unmarshalInputCreateFulfillmentInput,
@@ -3343,6 +3374,16 @@ func (ec *executionContext) childFields_CancelFulfillmentPayload(ctx context.Con
 		return ec.fieldContext_CancelFulfillmentPayload_userErrors(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type CancelFulfillmentPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_CancelOrderItemsPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "order":
+		return ec.fieldContext_CancelOrderItemsPayload_order(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_CancelOrderItemsPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CancelOrderItemsPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_CancelOrderPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -3907,6 +3948,8 @@ func (ec *executionContext) childFields_OrderItem(ctx context.Context, field gra
 		return ec.fieldContext_OrderItem_name(ctx, field)
 	case "quantity":
 		return ec.fieldContext_OrderItem_quantity(ctx, field)
+	case "cancelled":
+		return ec.fieldContext_OrderItem_cancelled(ctx, field)
 	case "shipped":
 		return ec.fieldContext_OrderItem_shipped(ctx, field)
 	case "unitPrice":
@@ -5085,6 +5128,72 @@ func (ec *executionContext) _CancelFulfillmentPayload_userErrors(ctx context.Con
 func (ec *executionContext) fieldContext_CancelFulfillmentPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "CancelFulfillmentPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _CancelOrderItemsPayload_order(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Order]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CancelOrderItemsPayload_order(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Value, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Order) graphql.Marshaler {
+			return ec.marshalOOrder2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐOrder(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_CancelOrderItemsPayload_order(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CancelOrderItemsPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Order(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _CancelOrderItemsPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Order]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CancelOrderItemsPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_CancelOrderItemsPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CancelOrderItemsPayload",
 		Field:      field,
 		IsMethod:   false,
 		IsResolver: false,
@@ -9652,6 +9761,51 @@ func (ec *executionContext) fieldContext_Mutation_cancelFulfillment(ctx context.
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_cancelOrderItems(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_cancelOrderItems(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().CancelOrderItems(ctx, fc.Args["input"].(input.CancelOrderItemsInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {
+			return ec.marshalOCancelOrderItemsPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_Mutation_cancelOrderItems(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_CancelOrderItemsPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_cancelOrderItems_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_createProduct(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -12064,6 +12218,30 @@ func (ec *executionContext) _OrderItem_quantity(ctx context.Context, field graph
 }
 
 func (ec *executionContext) fieldContext_OrderItem_quantity(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OrderItem", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _OrderItem_cancelled(ctx context.Context, field graphql.CollectedField, obj *commerce.LineItem) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrderItem_cancelled(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cancelled, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_OrderItem_cancelled(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("OrderItem", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
@@ -18692,6 +18870,47 @@ func (ec *executionContext) _CancelFulfillmentPayload(ctx context.Context, sel a
 	return out
 }
 
+func (ec *executionContext) _CancelOrderItemsPayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.Order]) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, cancelOrderItemsPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("CancelOrderItemsPayload")
+		case "order":
+			out.Values[i] = ec._CancelOrderItemsPayload_order(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._CancelOrderItemsPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 func (ec *executionContext) _CancelOrderPayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.Order]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, cancelOrderPayloadImplementors)
 
@@ -21095,6 +21314,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
+		case "cancelOrderItems":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_cancelOrderItems(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		case "createProduct":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_createProduct(ctx, field)
@@ -22503,6 +22729,11 @@ func (ec *executionContext) _OrderItem(ctx context.Context, sel ast.SelectionSet
 			}
 		case "quantity":
 			out.Values[i] = ec._OrderItem_quantity(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "cancelled":
+			out.Values[i] = ec._OrderItem_cancelled(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
@@ -27133,6 +27364,7 @@ var (
 		"TRACKING_UPDATED":         commerce.EventTrackingUpdated,
 		"FULFILLMENT_DELIVERED":    commerce.EventFulfillmentDelivered,
 		"FULFILLMENT_CANCELLED":    commerce.EventFulfillmentCancelled,
+		"ITEMS_CANCELLED":          commerce.EventItemsCancelled,
 		"IMPORTED":                 commerce.EventImported,
 	}
 	marshalNOrderEventType2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐEventType = map[commerce.EventType]string{
@@ -27160,6 +27392,7 @@ var (
 		commerce.EventTrackingUpdated:        "TRACKING_UPDATED",
 		commerce.EventFulfillmentDelivered:   "FULFILLMENT_DELIVERED",
 		commerce.EventFulfillmentCancelled:   "FULFILLMENT_CANCELLED",
+		commerce.EventItemsCancelled:         "ITEMS_CANCELLED",
 		commerce.EventImported:               "IMPORTED",
 	}
 )
@@ -28023,6 +28256,13 @@ func (ec *executionContext) marshalOCancelFulfillmentPayload2ᚖgithubᚗcomᚋo
 		return graphql.Null
 	}
 	return ec._CancelFulfillmentPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOCancelOrderItemsPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._CancelOrderItemsPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOCancelOrderPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {

@@ -372,6 +372,10 @@ func (r *mutationResolver) CancelFulfillment(ctx context.Context, input input.Ca
 	return executeMutation(ctx, r.Resolver, r.store.ChangeFulfillmentStatus, input.Command, input.IdempotencyKey)
 }
 
+func (r *mutationResolver) CancelOrderItems(ctx context.Context, input input.CancelOrderItemsInput) (*Payload[commerce.Order], error) {
+	return executeMutation(ctx, r.Resolver, r.store.CancelOrderItems, input.Command, input.IdempotencyKey)
+}
+
 func (r *mutationResolver) CreateProduct(ctx context.Context, input input.CreateProductInput) (*Payload[commerce.Product], error) {
 	return executeMutation(ctx, r.Resolver, r.store.CreateProduct, input.Command, input.IdempotencyKey)
 }
@@ -576,22 +580,22 @@ func orderEventReference(record *commerce.Event, f *operation.Field, to *pending
 	}
 }
 
-const fieldOrderItemShipped = 6
+const fieldOrderItemShipped = 7
 
 func (r *orderItemResolver) Shipped(ctx context.Context, obj *commerce.LineItem) (int32, error) {
 	of, err := reference(ctx, model.OrderByID, obj.OrderID)
 	return scalar.ToInt(obj.ShippedIn(of), err)
 }
 
-const fieldOrderItemProduct = 9
+const fieldOrderItemProduct = 10
 
 func (r *orderItemResolver) Product(ctx context.Context, obj *commerce.LineItem) (*commerce.Product, error) {
 	return reference(ctx, model.ProductBySKU, obj.SKU)
 }
 
-const fieldOrderItemReturned = 10
+const fieldOrderItemReturned = 11
 
-const fieldOrderItemOrder = 11
+const fieldOrderItemOrder = 12
 
 func (r *orderItemResolver) Order(ctx context.Context, obj *commerce.LineItem) (*commerce.Order, error) {
 	return reference(ctx, model.OrderByID, obj.OrderID)

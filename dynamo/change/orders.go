@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/derive"
@@ -321,13 +322,16 @@ func (m Mutations) ChangeOrderStatus(ctx context.Context, caller Caller, cmd com
 }
 
 // quantitiesByProduct returns the total quantity of each product, because a transaction can write a
-// product's record only once.
+// product's record only once. The result does not contain products whose pieces are all cancelled.
 //
 // Errors: model.ErrCorrupt if a quantity is less than 1.
 func quantitiesByProduct(items []commerce.LineItem) ([]commerce.FulfillmentLine, error) {
 	at := make(map[commerce.SKU]int, len(items))
 	var pieces []commerce.FulfillmentLine
 	for _, item := range items {
+		if item.Quantity == 0 && item.Cancelled > 0 {
+			continue
+		}
 		if item.Quantity < 1 {
 			return nil, fmt.Errorf("%w: line item %s of order %s has the quantity %d, but the minimum is 1", model.ErrCorrupt, item.SKU, item.OrderID, item.Quantity)
 		}
@@ -420,9 +424,6 @@ func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce
 		if err != nil {
 			return nil, err
 		}
-		if m.table.UnreadableAttributes(&model.EntityOrder, current)["items"] != "" {
-			after.EmbedsItems = false // the embedded list of line items cannot be decoded, so do not replace it
-		}
 		oldQuantity := cmd.Quantity - delta
 		if delta == 0 && cmd.CustomFields.IsZero() {
 			return order, nil
@@ -431,27 +432,11 @@ func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce
 		if cmd.Quantity == 0 {
 			event.Type = commerce.EventItemRemoved
 		}
-		deltas, err := derive.Deltas(c.Layout, derive.Change{Before: &before, After: &after})
+		c.limits = m.limits
+		deltas, err := c.updateItems(ctx, current, before, &after, event, cmd.SKU)
 		if err != nil {
 			return nil, err
 		}
-		c.limits = m.limits
-		if err := c.checkReservation(order.CustomerID, deltas, "quantity"); err != nil {
-			return nil, err
-		}
-		if err := c.updateOrder(ctx, current, order, &after, event, deltas); err != nil {
-			return nil, err
-		}
-		if order.EmbedsItems && !after.EmbedsItems {
-			// The order's record no longer embeds its line items, so each line item needs its own record. If
-			// other software wrote the order, these records may be missing, so write them.
-			for _, item := range after.Items {
-				if item.SKU != cmd.SKU {
-					c.updateItemRecord(before, after, item.SKU)
-				}
-			}
-		}
-		c.updateItemRecord(before, after, cmd.SKU)
 		if delta > 0 {
 			c.takeStock(product, record, delta, string(order.ID))
 		}
@@ -463,6 +448,98 @@ func (m Mutations) SetOrderItem(ctx context.Context, caller Caller, cmd commerce
 		}
 		return &after, nil
 	})
+}
+
+// CancelOrderItems cancels pieces of a confirmed order that are not shipped yet.
+//
+// Errors: commerce.NotFound, commerce.VersionConflict (with the current order),
+// commerce.InvalidTransition, commerce.InvalidInput, commerce.TooManyLines, model.DerivationUnavailable, and
+// errors from mutate.
+func (m Mutations) CancelOrderItems(ctx context.Context, caller Caller, cmd commerce.ItemsCancellation) (*commerce.Order, error) {
+	return mutate(ctx, m.table, &model.WriteCancelOrderItems, caller, cmd, m.table.DecodeOrder, func(ctx context.Context, c *change) (*commerce.Order, error) {
+		if err := c.Derivations.CheckReadable(model.OrderFulfillments); err != nil {
+			return nil, err
+		}
+		order, current, err := c.readOrder(ctx, cmd.OrderID, cmd.ExpectedVersion)
+		if err != nil {
+			return order, err
+		}
+		before := *order
+		if before.Items, err = c.allItems(ctx, order); err != nil {
+			return nil, err
+		}
+		if pieces, err := quantitiesByProduct(before.Items); err != nil {
+			return nil, err
+		} else if len(pieces) == 0 {
+			return nil, fmt.Errorf("%w: order %s has no pieces", model.ErrCorrupt, order.ID)
+		}
+		after, err := before.WithoutPieces(cmd.Lines)
+		if err != nil {
+			return nil, err
+		}
+		event := commerce.Event{Type: commerce.EventItemsCancelled}
+		if after.Status != before.Status {
+			event.From, event.To = before.Status, after.Status
+		}
+		var skus []commerce.SKU
+		for _, line := range cmd.Lines {
+			if note := fmt.Sprintf("%s: %d", line.SKU, line.Quantity); event.Note == "" {
+				event.Note = note
+			} else if len(event.Note)+len(note) < commerce.MaxNote-len(", …") {
+				event.Note += ", " + note
+			} else {
+				event.Note = strings.TrimSuffix(event.Note, ", …") + ", …"
+			}
+			if !slices.Contains(skus, line.SKU) {
+				skus = append(skus, line.SKU)
+			}
+		}
+		deltas, err := c.updateItems(ctx, current, before, &after, event, skus...)
+		if err != nil {
+			return nil, err
+		}
+		if err := c.addDerived(ctx, deltas); err != nil {
+			return nil, err
+		}
+		// Keep one action of the transaction free for the idempotency record.
+		if excess := len(c.writes) + 1 - table.MaxTransactionActions; excess > 0 {
+			return nil, commerce.NewTooManyLines(commerce.FieldPath("lines"), len(skus), len(skus)-(excess+1)/2)
+		}
+		return &after, nil
+	})
+}
+
+// updateItems adds the writes for an order whose line items of the products changed: the order, these line
+// items and the event. Both orders contain all line items. updateItems returns the changes of derived numbers.
+//
+// Errors: commerce.ReservationLimit, and the errors of updateOrder.
+func (c *change) updateItems(ctx context.Context, current model.Record, before commerce.Order, after *commerce.Order, e commerce.Event, skus ...commerce.SKU) ([]derive.Delta, error) {
+	if c.table.UnreadableAttributes(&model.EntityOrder, current)["items"] != "" {
+		after.EmbedsItems = false // the embedded list of line items cannot be decoded, so do not replace it
+	}
+	deltas, err := derive.Deltas(c.Layout, derive.Change{Before: &before, After: after})
+	if err != nil {
+		return nil, err
+	}
+	if err := c.checkReservation(before.CustomerID, deltas, "quantity"); err != nil {
+		return nil, err
+	}
+	if err := c.updateOrder(ctx, current, &before, after, e, deltas); err != nil {
+		return nil, err
+	}
+	if before.EmbedsItems && !after.EmbedsItems {
+		// The order's record no longer embeds its line items, so each line item needs its own record. If
+		// other software wrote the order, these records may be missing, so write them.
+		for _, item := range after.Items {
+			if !slices.Contains(skus, item.SKU) {
+				c.updateItemRecord(before, *after, item.SKU)
+			}
+		}
+	}
+	for _, sku := range skus {
+		c.updateItemRecord(before, *after, sku)
+	}
+	return deltas, nil
 }
 
 // updateItemRecord writes the record of the line item with the given product. If the order after

@@ -352,6 +352,15 @@ func (a *attributeVisitor) requiredNumber(name string, v *int) {
 	a.putNumber(name, v, presenceRequired)
 }
 
+// optionalNumber declares a number that is omitted if it is 0.
+func (a *attributeVisitor) optionalNumber(name string, v *int) {
+	if a.mode == modeReading {
+		*v = a.Number(name)
+	} else if *v != 0 || a.mode != modeWriting {
+		a.putNumber(name, v, presenceOptional)
+	}
+}
+
 func (a *attributeVisitor) putNumber(name string, v *int, p presence) {
 	switch a.mode {
 	case modeWriting:

@@ -383,6 +383,8 @@ var (
 		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityFulfillment), OptionalWrites: entities(EntityOrderCounts, EntityIdempotency), Reads: entities(EntityOrder, EntityFulfillment)}.withEdges(&EntityOrder).without(&EntityOrderExpiry)
 	WriteCancelFulfillment = WritePattern{ID: "WP34", Mutation: "cancelFulfillment",
 		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityFulfillment), WritesPerLine: entities(EntityInventoryLevel, EntityProduct), OptionalWrites: entities(EntityIdempotency), Reads: entities(EntityOrder, EntityFulfillment)}.withEdges(&EntityInventoryLevel, AttrQuantity, AttrVersion).withEdges(&EntityProduct, AttrTotalInventory).withEdges(&EntityOrder).without(&EntityOrderExpiry)
+	WriteCancelOrderItems = WritePattern{ID: "WP35", Mutation: "cancelOrderItems",
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntitySpending), WritesPerLine: entities(EntityOrderItem, EntityProduct), OptionalWrites: entities(EntityOrderCounts, EntityDailySales, EntityIdempotency), Reads: entities(EntityOrder), ReadsItems: true}.withEdges(&EntityProduct, AttrAvailable, AttrOrderCount).withEdges(&EntityOrder).without(&EntityOrderExpiry)
 	WriteRequestReturn = WritePattern{ID: "WP36", Mutation: "requestReturn",
 		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityReturn), OptionalWrites: entities(EntityIdempotency), Reads: entities(EntityOrder), ReadsItems: true, ReadsReturns: true}.withEdges(&EntityOrder)
 	WriteApproveReturn = WritePattern{ID: "WP37", Mutation: "approveReturn",

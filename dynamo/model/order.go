@@ -124,6 +124,9 @@ func embeddedItemAttributes(a *attributeVisitor, i *commerce.LineItem) {
 	textAttribute(a, "productId", &i.SKU, commerce.MaxIDLength)
 	textAttribute(a, "name", &i.Name, commerce.MaxName)
 	a.requiredNumber("qty", &i.Quantity)
+	if a.optionalNumber("cancelled", &i.Cancelled); a.mode == modeMaximizing {
+		i.Cancelled = commerce.MaxQuantity - 1 // it has more digits than other quantities
+	}
 	a.amount("price", &i.UnitPrice, commerce.MaxPriceDigits)
 	a.customFields("OrderItem", &i.CustomFields)
 	if _, err := i.Subtotal(); err != nil && a.mode == modeReading {
@@ -132,8 +135,10 @@ func embeddedItemAttributes(a *attributeVisitor, i *commerce.LineItem) {
 	if a.onInvalid == nil {
 		return
 	}
-	_, err := commerce.ParseQuantity(i.Quantity)
-	a.reportInvalid("qty", err)
+	if i.Quantity != 0 || i.Cancelled < 1 {
+		_, err := commerce.ParseQuantity(i.Quantity)
+		a.reportInvalid("qty", err)
+	}
 	if i.UnitPrice.Amount.IsNeg() {
 		a.reportInvalid("price", i.UnitPrice.CheckPrice())
 	}

@@ -95,6 +95,7 @@ func builtInWritePatterns() []WritePattern {
 		WriteUpdateTracking,
 		WriteDeliverFulfillment,
 		WriteCancelFulfillment,
+		WriteCancelOrderItems,
 		WriteRequestReturn,
 		WriteApproveReturn,
 		WriteRejectReturn,

@@ -18,7 +18,8 @@ import (
 func drawMutation(pick func(n int) int) string {
 	all := append([]string{"placeOrder", "placeOrder", "confirmOrder", "placeOrder", "shipOrder", "placeOrder", "confirmOrder", "setOrderItem",
 		"adjustInventory", "shipOrder", "deliverOrder", "confirmOrder", "setOrderItem", "placeOrder", "confirmOrder", "shipOrder", "deliverOrder", "shipOrder",
-		"requestReturn", "approveReturn", "receiveReturn", "requestReturn", "approveReturn", "receiveReturn", "receiveReturn"},
+		"requestReturn", "approveReturn", "receiveReturn", "requestReturn", "approveReturn", "receiveReturn", "receiveReturn", "cancelOrderItems",
+		"createFulfillment", "createFulfillment", "createFulfillment", "createFulfillment", "cancelFulfillment", "cancelFulfillment", "confirmOrder"},
 		workload.MutationNames()...)
 	return all[pick(len(all))]
 }
@@ -28,7 +29,7 @@ func drawMutation(pick func(n int) int) string {
 func TestFaultsInEveryMutation(t *testing.T) {
 	t.Parallel()
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
-		n := longtest.Size(200, 1200)
+		n := longtest.Size(200, 2400)
 		w := workload.Fixture{Customers: 6, Products: 6, Warehouses: 3, Employees: 3, Stock: 60}
 		s := newFaultyServer(t, db, w, randomFaults(11))
 		c, network := newLossyClient(11)

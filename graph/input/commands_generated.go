@@ -159,6 +159,15 @@ func (in UpdateTrackingInput) Command(c *Validator) commerce.FulfillmentChange {
 	}
 }
 
+// Command validates the input and returns a commerce.ItemsCancellation.
+func (in CancelOrderItemsInput) Command(c *Validator) commerce.ItemsCancellation {
+	return commerce.ItemsCancellation{
+		OrderID:         parseValue(c, commerce.ParseOrderID, in.OrderID, "orderId"),
+		Lines:           parseItemsCancellationLines(c, in.Lines),
+		ExpectedVersion: parseExpectedVersion(c, in.ExpectedVersion),
+	}
+}
+
 // Command validates the input and returns a commerce.Product.
 func (in CreateProductInput) Command(c *Validator) commerce.Product {
 	return commerce.Product{

@@ -511,6 +511,14 @@ func parseLines(c *Validator, lines []*FulfillmentLineInput) []commerce.Fulfillm
 	return parsed
 }
 
+// parseItemsCancellationLines parses the lines of an ItemsCancellation.
+func parseItemsCancellationLines(c *Validator, lines []*FulfillmentLineInput) []commerce.FulfillmentLine {
+	if lines == nil {
+		lines = []*FulfillmentLineInput{} // reject it
+	}
+	return parseLines(c, lines)
+}
+
 func parseFulfillmentLine(c *Validator, in *FulfillmentLineInput, index string) commerce.FulfillmentLine {
 	return commerce.FulfillmentLine{
 		SKU:      parseValue(c, commerce.ParseID[commerce.SKU], in.Sku, "lines", index, "sku"),

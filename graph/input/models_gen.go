@@ -126,6 +126,24 @@ type CancelOrderInput struct {
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
+// Units of an order to cancel.
+type CancelOrderItemsInput struct {
+	// The order's ID.
+	OrderID string `json:"orderId"`
+	// The units. There is at least one line.
+	Lines []*FulfillmentLineInput `json:"lines"`
+	// The `version` that the order had when the client read it. If the version has changed since then,
+	// the mutation changes nothing, and returns the user error `VersionConflict` and the current order.
+	// If this field is omitted, the server does not check the version.
+	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
+	// A key, such as a new UUID, that makes it safe to send this request again. After the mutation
+	// succeeds, the server stores the key for 24 hours. If the caller sends the same input and key
+	// again, the server changes nothing and returns the result of the first request. The key has up to
+	// 128 bytes and must not contain `#`. Different callers can use the same key. On a server without
+	// authentication, all clients count as one caller.
+	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
+}
+
 // An order to confirm.
 type ConfirmOrderInput struct {
 	// The order's ID.
@@ -282,7 +300,7 @@ type EraseCustomerInput struct {
 	CustomerID string `json:"customerId"`
 }
 
-// Units of a product to ship.
+// Units of a product to ship or to cancel.
 type FulfillmentLineInput struct {
 	// The product's SKU.
 	Sku string `json:"sku"`

@@ -107,3 +107,72 @@ func TestFulfillments(t *testing.T) {
 		storetest.AssertConsistent(t, db, s.table, 1)
 	})
 }
+
+// Pieces of a confirmed order are cancelled before and after a parcel. The total, the stock and the status
+// follow from what is left.
+func TestCancelledItems(t *testing.T) {
+	t.Parallel()
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newFixture(t, db, smallDataset(t))
+		cancel := func(id string, lines ...any) mutationInput {
+			var input []mutationInput
+			for i := 0; i < len(lines); i += 2 {
+				input = append(input, mutationInput{"sku": lines[i], "quantity": lines[i+1]})
+			}
+			return mutationInput{"orderId": id, "lines": input}
+		}
+		want := func(id, what, order, items, stock string) {
+			t.Helper()
+			var got struct {
+				Order struct {
+					Status string
+					Total  struct{ Amount string }
+					Items  struct {
+						Nodes []struct {
+							Sku                          string
+							Quantity, Shipped, Cancelled int
+						}
+					}
+				}
+			}
+			s.read(t, &got, `{ order(id: %q) { status total { amount } items { nodes { sku quantity shipped cancelled } } } }`, id)
+			o := got.Order
+			if state := o.Status + " " + o.Total.Amount; state != order || fmt.Sprint(o.Items.Nodes) != items || s.stock(t, "mug") != stock {
+				t.Errorf("%s: the order is %s with %v, and the stock of mugs is %s", what, state, o.Items.Nodes, s.stock(t, "mug"))
+			}
+		}
+		pending := s.placeWithStatus(t, commerce.Pending)
+		s.refuse(t, "cancelOrderItems", cancel(pending, "mug", 1), "INVALID_TRANSITION input.orderId")
+		s.mutate(t, "cancelOrder", mutationInput{"orderId": pending})
+
+		id := s.placeWithStatus(t, commerce.Confirmed)
+		want(id, "confirmed", "CONFIRMED 34.50", "[{mug 3 0 0} {plate 1 0 0}]", "99 of 102 available, 100 in north, 2 in south")
+		s.refuse(t, "cancelOrderItems", cancel(id, "mug", 4), "INVALID input.lines.0.quantity")
+		s.refuse(t, "cancelOrderItems", cancel(id, "mug", 2, "mug", 2), "INVALID input.lines.1.quantity")
+		s.refuse(t, "cancelOrderItems", cancel(id, "bowl", 1), "NOT_FOUND input.lines.0.sku")
+		s.refuse(t, "cancelOrderItems", cancel(id, "mug", 3, "plate", 1), "INVALID input.lines")
+		s.mutate(t, "cancelOrderItems", cancel(id, "plate", 1))
+		want(id, "no plate", "CONFIRMED 22.50", "[{mug 3 0 0} {plate 0 0 1}]", "99 of 102 available, 100 in north, 2 in south")
+		s.refuse(t, "cancelOrderItems", cancel(id, "plate", 1), "INVALID input.lines.0.quantity")
+		s.mutate(t, "recordPayment", mutationInput{"orderId": id, "kind": "CAPTURE", "amount": mutationInput{"amount": "22.50"}, "provider": "stripe", "reference": "a"})
+		s.refuse(t, "cancelOrderItems", cancel(id, "mug", 1), "INVALID input.orderId") // 22.50 is paid
+		s.mutate(t, "recordPayment", mutationInput{"orderId": id, "kind": "REFUND", "amount": mutationInput{"amount": "15"}, "provider": "stripe", "reference": "b"})
+		s.mutate(t, "cancelOrderItems", cancel(id, "mug", 1))
+		want(id, "two mugs", "CONFIRMED 15.00", "[{mug 2 0 1} {plate 0 0 1}]", "100 of 102 available, 100 in north, 2 in south")
+
+		parcel := s.fulfil(t, mutationInput{"orderId": id, "warehouseId": "south", "withoutAddress": true, "lines": lines("mug")})
+		s.refuse(t, "cancelOrderItems", cancel(id, "mug", 2), "INVALID input.lines.0.quantity")
+		s.mutate(t, "deliverFulfillment", mutationInput{"orderId": id, "fulfillmentId": parcel})
+		last := cancel(id, "mug", 1).with("idempotencyKey", "k")
+		s.mutate(t, "cancelOrderItems", last)
+		s.mutate(t, "cancelOrderItems", last)
+		want(id, "one mug", "DELIVERED 7.50", "[{mug 1 1 2} {plate 0 0 1}]", "101 of 101 available, 100 in north, 1 in south")
+		s.refuse(t, "requestReturn", mutationInput{"orderId": id, "lines": []mutationInput{{"sku": "mug", "quantity": 2, "reason": "broken"}}}, "INVALID input.lines.0.quantity")
+
+		whole := s.placeWithStatus(t, commerce.Confirmed)
+		s.mutate(t, "cancelOrderItems", cancel(whole, "plate", 1))
+		s.mutate(t, "shipOrder", moveInput("shipOrder", whole))
+		want(whole, "shipped whole", "SHIPPED 22.50", "[{mug 3 3 0} {plate 0 0 1}]", "98 of 98 available, 97 in north, 1 in south")
+		storetest.AssertConsistent(t, db, s.table, 1)
+	})
+}

@@ -55,10 +55,12 @@ func mutationsWithKey(s *fixture, t testing.TB) map[string][2]mutationInput {
 	}
 	parcel["orderId"] = s.placeWithStatus(t, commerce.Confirmed)
 	delivered, takenBack := fulfilled(), fulfilled()
+	fewer := mutationInput{"orderId": s.placeWithStatus(t, commerce.Confirmed), "lines": lines("mug")}
 	return map[string][2]mutationInput{
 		"createFulfillment":  {parcel, parcel.with("warehouseId", "south")},
 		"deliverFulfillment": {delivered, delivered.with("fulfillmentId", parcel["orderId"])},
 		"cancelFulfillment":  {takenBack, takenBack.with("fulfillmentId", parcel["orderId"])},
+		"cancelOrderItems":   {fewer, fewer.with("lines", lines("plate"))},
 		"requestReturn":      {sent, sent.with("lines", []mutationInput{{"sku": "mug", "quantity": 2, "reason": "broken"}})},
 		"approveReturn":      {approved, approved.with("returnId", "other")},
 		"rejectReturn":       {rejected, rejected.with("reason", "worn")},

@@ -109,7 +109,7 @@ func TestStockRevisions(t *testing.T) {
 				}
 			}
 		}
-		want := map[string]bool{"placeOrder": true, "shipOrder": true, "cancelOrder": true, "setOrderItem": true, "removeOrderItem": true, "setInventoryLevel": true, "adjustInventory": true, "transferInventory": true, "receiveReturn": true, "updateProduct": true}
+		want := map[string]bool{"placeOrder": true, "shipOrder": true, "cancelOrder": true, "setOrderItem": true, "removeOrderItem": true, "setInventoryLevel": true, "adjustInventory": true, "transferInventory": true, "receiveReturn": true, "createFulfillment": true, "cancelFulfillment": true, "cancelOrderItems": true, "updateProduct": true}
 		for _, c := range costs() {
 			if !longtest.Enabled() || !storetest.IsEmbedded(t) {
 				continue // some mutations were left out

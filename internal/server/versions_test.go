@@ -78,6 +78,7 @@ func versions(s *fixture, t testing.TB) map[string]versionedMutation {
 		"releaseOrder":          order("holdOrder"),
 		"setOrderItem":          with(order(), mutationInput{"sku": "mug", "quantity": 3}),
 		"removeOrderItem":       with(order(), mutationInput{"sku": "mug"}),
+		"cancelOrderItems":      with(order("confirmOrder"), mutationInput{"lines": []mutationInput{{"sku": "mug", "quantity": 1}}}),
 		"updateShippingAddress": with(order(), address.input),
 		"updateProduct":         {input: mutationInput{"sku": "yen", "category": "Kitchen"}, pk: "PRODUCT#yen", sk: "#METADATA", version: 1, elsewhere: named, mark: "Another name"},
 		"updateWarehouse":       {input: mutationInput{"id": "north", "name": "North Hall"}, pk: "WAREHOUSE#north", sk: "#METADATA", version: 1, elsewhere: map[string]types.AttributeValue{"productCount": number(8)}, mark: `"productCount":8`},

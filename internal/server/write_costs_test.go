@@ -297,6 +297,19 @@ func costs() []writeCost {
 		{mutation: "deliverFulfillment", variant: "the last of an order with 1 line, outstanding payment, idempotency key", input: fulfilledInput(1, mutationInput{"idempotencyKey": "k"}, "recordPayment")},
 		{mutation: "cancelFulfillment", variant: "1 line", usual: true, lines: 1, input: fulfilledInput(2, nil)},
 		{mutation: "cancelFulfillment", variant: full + ", outstanding payment, idempotency key", lines: commerce.MaxLines, input: fulfilledInput(commerce.MaxLines+1, mutationInput{"idempotencyKey": "k"}, "recordPayment")},
+		{mutation: "cancelOrderItems", variant: "1 of 2 lines", usual: true, lines: 1, input: preparedInput(2, mutationInput{"lines": lines("p00")}, "confirmOrder")},
+		{mutation: "cancelOrderItems", variant: "1 piece of " + full, usual: true, lines: 1, input: preparedInput(commerce.MaxLines, mutationInput{"lines": lines("p00")}, "confirmOrder")},
+		{mutation: "cancelOrderItems", variant: "half of " + full + " after a parcel with the other half, outstanding payment, idempotency key, sales by day", lines: commerce.MaxLines, sales: true,
+			input: func(s *fixture, t testing.TB) mutationInput {
+				half := lines(skus(commerce.MaxLines)...)
+				id := s.placeWith(t, mutationInput{"customerId": "ann", "items": slices.Concat(half, half)})
+				for _, mutation := range []string{"recordPayment", "confirmOrder"} {
+					s.mutate(t, mutation, moveInput(mutation, id))
+				}
+				s.fulfil(t, north.with("orderId", id).with("lines", half))
+				return mutationInput{"orderId": id, "lines": half, "idempotencyKey": "k"}
+			}},
+		{mutation: "cancelOrderItems", variant: "all pieces: refused", writesNothing: true, input: preparedInput(1, mutationInput{"lines": lines("p00")}, "confirmOrder")},
 		{mutation: "createProduct", variant: "", usual: true, input: unpreparedInput(mutationInput{"sku": "bowl", "name": "Bowl", "category": "Kitchen", "unitPrice": mutationInput{"amount": "9"}})},
 		{mutation: "createProduct", variant: "idempotency key", input: unpreparedInput(mutationInput{"sku": "bowl", "name": "Bowl", "category": "Kitchen", "unitPrice": mutationInput{"amount": "9"}, "idempotencyKey": "k"})},
 		{mutation: "updateProduct", variant: "price", usual: true, input: unpreparedInput(mutationInput{"sku": "mug", "unitPrice": mutationInput{"amount": "8"}})},

@@ -640,6 +640,7 @@ func (a *audit) checkOrder(id string, o *auditedOrder) {
 	a.checkPayments(k, o)
 	a.checkReturns(k, o)
 	a.checkFulfillments(k, o)
+	a.checkCancelledItems(k, o)
 }
 
 // checkReturns verifies the amounts of an order's returns, and that they contain no more pieces than the order.
@@ -753,6 +754,30 @@ func (a *audit) checkFulfillments(k Key, o *auditedOrder) {
 	a.expectEqual(k, "the status of an order with fulfillments", want, o.record.Text("status"))
 }
 
+// checkCancelledItems verifies that the events of the order contain the cancelled pieces of each line item.
+func (a *audit) checkCancelledItems(k Key, o *auditedOrder) {
+	want, stored := map[string]int{}, map[string]int{}
+	for _, e := range o.events {
+		if e.Text("type") != "items_cancelled" {
+			continue
+		}
+		for line := range strings.SplitSeq(e.Text("note"), ", ") {
+			sku, number, _ := strings.Cut(line, ": ")
+			n, err := strconv.Atoi(number)
+			if err != nil {
+				a.addProblem(k, "the note %q does not name the cancelled pieces", e.Text("note"))
+			}
+			want[sku] += n
+		}
+	}
+	for sku, item := range o.items {
+		if item.Has("cancelled") {
+			stored[sku] = item.Int("cancelled")
+		}
+	}
+	a.expectEqual(k, "the cancelled pieces", want, stored)
+}
+
 // checkPayments verifies the sums of an order's payments, and that no more was refunded than captured.
 func (a *audit) checkPayments(k Key, o *auditedOrder) {
 	sums := map[string]*big.Rat{"authorized": {}, "captured": {}, "refunded": {}}
@@ -781,7 +806,7 @@ func (a *audit) checkItems(k Key, o *auditedOrder) {
 		itemKey := Key{k.PK, "ITEM#" + sku}
 		a.expectEqual(itemKey, "customerId and currency", o.record.Text("customerId")+" "+o.record.Text("currency"), item.Text("customerId")+" "+item.Text("currency"))
 		a.requireRecord(itemKey, "PRODUCT#"+sku, metadataSortKey)
-		if item.Int("qty") < 1 || item.Number("price") == nil {
+		if item.Int("qty") < 1 && !item.Has("cancelled") || item.Number("price") == nil {
 			a.addProblem(itemKey, "the item has an invalid quantity or price: %s and %s", FormatValue(item["qty"]), FormatValue(item["price"]))
 			continue
 		}
@@ -833,7 +858,7 @@ var statusChanges = map[string][]string{
 // statusesAllowingEvent maps each event type that does not change an order's status to the statuses
 // in which the event may happen.
 var statusesAllowingEvent = map[string][]string{
-	"item_set": {"pending"}, "item_removed": {"pending"}, "shipping_address_changed": {"pending", "confirmed"},
+	"item_set": {"pending"}, "items_cancelled": {"confirmed"}, "item_removed": {"pending"}, "shipping_address_changed": {"pending", "confirmed"},
 	"adjustments_changed": {"pending", "confirmed"}, "billing_changed": {"pending", "confirmed"},
 	"custom_fields_changed": {"pending", "confirmed", "shipped", "delivered", "cancelled"},
 	"held":                  {"pending", "confirmed"},

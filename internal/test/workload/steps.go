@@ -216,6 +216,9 @@ func (s StepGenerator) Next(field, name string) Step {
 		if s.mostly(3) {
 			in["lines"] = []map[string]any{{"sku": s.productSKU(), "quantity": 1 + s.IntN(2)}} // the client may choose a product of the order
 		}
+	case "cancelOrderItems":
+		keyed, versioned = true, true
+		in["lines"] = []map[string]any{{"sku": s.productSKU(), "quantity": 1}} // the client may choose a product of the order
 	case "updateTracking":
 		in["trackingNumber"] = s.oneOf("1Z999", "1Z998")
 	case "deliverFulfillment", "cancelFulfillment":
@@ -286,7 +289,7 @@ func (s StepGenerator) Next(field, name string) Step {
 
 // allowedStatuses maps each mutation of an order to the statuses that allow the mutation.
 var allowedStatuses = map[string][]string{
-	"createFulfillment": {"CONFIRMED"}, "updateTracking": {"CONFIRMED"}, "deliverFulfillment": {"CONFIRMED"}, "cancelFulfillment": {"CONFIRMED"},
+	"createFulfillment": {"CONFIRMED"}, "cancelOrderItems": {"CONFIRMED"}, "updateTracking": {"CONFIRMED"}, "deliverFulfillment": {"CONFIRMED"}, "cancelFulfillment": {"CONFIRMED"},
 	"confirmOrder": {"PENDING"}, "shipOrder": {"CONFIRMED"}, "deliverOrder": {"SHIPPED"}, "cancelOrder": {"PENDING", "CONFIRMED"},
 	"setOrderItem": {"PENDING"}, "removeOrderItem": {"PENDING"}, "updateShippingAddress": {"PENDING", "CONFIRMED"},
 	"updateOrder": {"PENDING", "CONFIRMED"}, "setAdjustments": {"PENDING", "CONFIRMED"},
@@ -396,7 +399,7 @@ func (m *ClientState) Mutation(s Step) Mutation {
 				mutation.Input["orderId"], mutation.Input["fulfillmentId"] = f[0], f[1]
 			}
 		}
-		if s.PreferAllowed && s.Field == "createFulfillment" && mutation.Input["lines"] != nil && len(o.Items.Nodes) > 0 {
+		if s.PreferAllowed && (s.Field == "createFulfillment" || s.Field == "cancelOrderItems") && mutation.Input["lines"] != nil && len(o.Items.Nodes) > 0 {
 			mutation.Input["lines"] = []map[string]any{{"sku": o.Items.Nodes[0].ProductID, "quantity": 1}}
 		}
 	}
