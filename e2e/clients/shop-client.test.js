@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
+import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { after, before, describe, test } from 'node:test'
@@ -21,6 +22,7 @@ const compile = () => run(folder, 'tsc')
 compile()
 
 const compiled = (name) => load(join(folder, 'out', `${name}.js`))
+const { orderDetails, cancelItems, orderInParcel, recordPayment, sendBack, ship, takeBack } = await compiled('backOffice')
 const { categories, products } = await compiled('catalog')
 const { checkout } = await compiled('checkout')
 const { dashboard, eraseCustomer, moveOrder } = await compiled('desk')
@@ -247,6 +249,66 @@ for (const { name, open, skip } of engines) {
         assert.deepEqual([cents(amount), currencyCode, others], [sum(totals), 'USD', []])
       }
       assert.deepEqual(await spendingOfYear(request, customerId, 1999), [])
+    })
+
+    test('sells with tax, ships two parcels from two warehouses, takes two of three pieces back and refunds one', async () => {
+      const sku = `lamp-${randomUUID()}`
+      for (const warehouseId of ['wh_sea', 'wh_pdx']) {
+        await ask(
+          `mutation ($product: CreateProductInput!, $level: SetInventoryLevelInput!) {
+            createProduct(input: $product) { userErrors { code } }
+            setInventoryLevel(input: $level) { userErrors { code message } }
+          }`,
+          { product: { sku, name: 'Lamp', category: 'Lamps', unitPrice: { amount: '10', currencyCode: 'USD' }, idempotencyKey: sku }, level: { sku, warehouseId, quantity: 3 } },
+        )
+      }
+      const stock = async () => {
+        const { product } = await ask('query ($sku: ID!) { product(sku: $sku) { available totalInventory } }', { sku })
+        return [product.available, product.totalInventory]
+      }
+      const adjustments = [
+        { kind: 'SHIPPING', label: 'Standard', amount: '4.90' },
+        { kind: 'DISCOUNT', label: 'Spring sale', amount: '-3' },
+        { kind: 'TAX', label: 'Sales tax', amount: '2.10' },
+      ]
+      const { order } = await checkout(request, { ...cart(sku, 5), adjustments }, async () => true)
+      const orderId = order.id
+      assert.equal(cents(order.total.amount), 5400)
+      assert.deepEqual(await stock(), [1, 6])
+
+      const event = { orderId, kind: 'CAPTURE', amount: { amount: '54', currencyCode: 'USD' }, provider: 'stripe', reference: randomUUID() }
+      const paid = await recordPayment(request, event)
+      assert.deepEqual(await recordPayment(request, event), paid, 'the event comes twice')
+      assert.equal((await recordPayment(request, { ...event, amount: { amount: '53' } })).kind, 'refused')
+      await moveOrder(request, order, { to: 'CONFIRMED' }, async () => true)
+
+      const trackingNumber = `1Z-${randomUUID()}`
+      const parcel = { orderId, withoutAddress: true, warehouseId: 'wh_sea', carrier: 'UPS', trackingNumber }
+      assert.equal((await ship(request, { ...parcel, lines: [{ sku, quantity: 4 }] })).reactions[0].kind, 'lowerQuantity')
+      assert.equal((await ship(request, { ...parcel, lines: [{ sku, quantity: 2 }] })).kind, 'done')
+      const part = await orderDetails(request, orderId)
+      assert.deepEqual([part.status, part.fulfillmentState, part.items.nodes[0].shipped, part.paymentState], ['CONFIRMED', 'PARTIALLY_FULFILLED', 2, 'PAID'])
+      assert.equal((await ship(request, { ...parcel, warehouseId: 'wh_pdx', trackingNumber: `${trackingNumber}-2`, lines: [{ sku, quantity: 1 }] })).kind, 'done')
+      assert.deepEqual(await Promise.all([trackingNumber, `${trackingNumber}-2`, 'none'].map((number) => orderInParcel(request, number))), [orderId, orderId, null])
+
+      const refund = (amount, returnId) => recordPayment(request, { ...event, kind: 'REFUND', amount: { amount, currencyCode: 'USD' }, reference: randomUUID(), returnId })
+      const missing = [{ sku, quantity: 2 }]
+      assert.equal((await cancelItems(request, orderId, missing)).kind, 'refused', 'they are paid')
+      assert.equal((await refund('20')).kind, 'done')
+      assert.equal((await cancelItems(request, orderId, missing)).kind, 'done')
+      const shipped = await orderDetails(request, orderId)
+      assert.deepEqual([shipped.status, cents(shipped.total.amount), shipped.fulfillments.nodes.length], ['SHIPPED', 3400, 2])
+
+      const back = await sendBack(request, orderId, [{ sku, quantity: 2, reason: 'too bright' }])
+      assert.equal((await sendBack(request, orderId, [{ sku, quantity: 2, reason: 'too dark' }])).kind, 'refused')
+      const received = await takeBack(request, back.value, 'wh_pdx', [{ sku, restocked: 1 }])
+      assert.deepEqual([received.value.status, cents(received.value.amount.amount)], ['RECEIVED', 2000])
+      assert.equal((await refund('20.01', back.value.id)).kind, 'refused')
+      assert.equal((await refund('10', back.value.id)).kind, 'done')
+      const last = await orderDetails(request, orderId)
+      assert.deepEqual(last.items.nodes, [{ sku, quantity: 3, shipped: 3, returned: 2, cancelled: 2 }])
+      assert.deepEqual([last.paymentState, cents(last.outstanding.amount), cents(last.returns.nodes[0].refunded.amount), last.payments.nodes.length], ['PARTLY_REFUNDED', 0, 1000, 3])
+      assert.deepEqual(await stock(), [4, 4])
     })
 
     test('erases a customer, but not the orders', async () => {
