@@ -22,7 +22,7 @@ const compile = () => run(folder, 'tsc')
 compile()
 
 const compiled = (name) => load(join(folder, 'out', `${name}.js`))
-const { orderDetails, cancelItems, orderInParcel, recordPayment, sendBack, ship, takeBack } = await compiled('backOffice')
+const { orderDetails, cancelItems, orderInParcel, recordPayment, sendBack, ship, takeBack, warehousesFor } = await compiled('backOffice')
 const { categories, products } = await compiled('catalog')
 const { checkout } = await compiled('checkout')
 const { dashboard, eraseCustomer, moveOrder } = await compiled('desk')
@@ -284,8 +284,10 @@ for (const { name, open, skip } of engines) {
 
       const trackingNumber = `1Z-${randomUUID()}`
       const parcel = { orderId, withoutAddress: true, warehouseId: 'wh_sea', carrier: 'UPS', trackingNumber }
+      assert.deepEqual(await warehousesFor(request, orderId), [], 'no warehouse has 5 pieces')
       assert.equal((await ship(request, { ...parcel, lines: [{ sku, quantity: 4 }] })).reactions[0].kind, 'lowerQuantity')
       assert.equal((await ship(request, { ...parcel, lines: [{ sku, quantity: 2 }] })).kind, 'done')
+      assert.deepEqual(await warehousesFor(request, orderId), ['wh_pdx'])
       const part = await orderDetails(request, orderId)
       assert.deepEqual([part.status, part.fulfillmentState, part.items.nodes[0].shipped, part.paymentState], ['CONFIRMED', 'PARTIALLY_FULFILLED', 2, 'PAID'])
       assert.equal((await ship(request, { ...parcel, warehouseId: 'wh_pdx', trackingNumber: `${trackingNumber}-2`, lines: [{ sku, quantity: 1 }] })).kind, 'done')

@@ -1,5 +1,5 @@
 import {
-  CancelItemsDocument, CreateFulfillmentDocument, OrderByTrackingNumberDocument, ReceiveReturnDocument, RecordPaymentDocument, RequestReturnDocument, ApproveReturnDocument, OrderDetailsDocument,
+  WarehousesOfOrderDocument, CancelItemsDocument, CreateFulfillmentDocument, OrderByTrackingNumberDocument, ReceiveReturnDocument, RecordPaymentDocument, RequestReturnDocument, ApproveReturnDocument, OrderDetailsDocument,
   type OrderDetailsQuery, type CreateFulfillmentInput, type FulfillmentLineInput, type RecordPaymentInput, type ReturnLineInput, type RestockedLineInput, type ReturnStateFragment,
 } from './gql/graphql.js'
 import { reaction, type Reaction } from './refusals.js'
@@ -26,6 +26,17 @@ export async function ship(request: Request, parcel: Omit<CreateFulfillmentInput
   const input = { ...parcel, idempotencyKey: crypto.randomUUID() }
   const { fulfillment, userErrors } = present((await request(CreateFulfillmentDocument, { input })).createFulfillment)
   return fulfillment ? done(fulfillment) : refused(userErrors.map(reaction))
+}
+
+/** The IDs of the warehouses that have everything in stock that is open, so one parcel can contain it. If there are none, it takes several parcels. */
+export async function warehousesFor(request: Request, orderId: string): Promise<string[]> {
+  const { items } = present((await request(WarehousesOfOrderDocument, { id: orderId })).order)
+  const holding = items.nodes
+    .filter(({ quantity, shipped }) => quantity > shipped)
+    .map(({ quantity, shipped, product }) =>
+      (product?.inventory.nodes ?? []).filter((level) => level.quantity >= quantity - shipped).map(({ warehouse }) => warehouse?.id),
+    )
+  return (holding[0] ?? []).filter((id) => id !== undefined).filter((id) => holding.every((ids) => ids.includes(id)))
 }
 
 /** Cancels pieces that cannot be shipped. */
