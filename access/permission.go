@@ -51,7 +51,8 @@ const (
 	PermissionRecordPayment
 	// PermissionRefundFreely allows refunding more for a return than was paid for its pieces.
 	PermissionRefundFreely
-	// PermissionCreateCustomer allows adding customers.
+	// PermissionCreateCustomer allows adding customers, placing orders of guests and claiming such orders for
+	// customers.
 	PermissionCreateCustomer
 	// PermissionChangeCustomer allows changing a customer's record, but not the email address.
 	PermissionChangeCustomer

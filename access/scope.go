@@ -55,7 +55,9 @@ func (v Viewer) NoteVisibilityOf(e *commerce.Event) commerce.NoteVisibility {
 
 // NoteOf returns the note of an event. If the viewer may not read the note, NoteOf returns "".
 func (v Viewer) NoteOf(e *commerce.Event) string {
-	if e.ChangesItems() || v.Records(PermissionReadNote).Includes(e.NoteCustomerID) {
+	notes := v.Records(PermissionReadNote)
+	// A customer can read the notes to a guest, because the customer has claimed the order.
+	if e.ChangesItems() || notes.Includes(e.NoteCustomerID) || e.NoteCustomerID.IsGuest() && !notes.IsEmpty() {
 		return e.Note
 	}
 	return ""

@@ -48,5 +48,9 @@ const (
 // Erased reports whether the customer's personal data is erased.
 func (c DeletedCustomer) Erased() bool { return c.Erasure == ErasureComplete }
 
+// GuestOrdersClaim is the command to make an order of a guest an order of the customer with the guest's email
+// address.
+type GuestOrdersClaim struct{ CustomerID CustomerID }
+
 // CustomerErasure is the command to erase the personal data of a customer.
 type CustomerErasure struct{ CustomerID CustomerID }

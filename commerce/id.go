@@ -2,6 +2,7 @@ package commerce
 
 import (
 	"crypto/sha256"
+	"encoding/base32"
 	"slices"
 	"strings"
 	"time"
@@ -17,7 +18,8 @@ import (
 // Each kind of record has its own ID type, so the compiler rejects a customer ID where an order ID
 // is required.
 type (
-	// CustomerID has 1 to 64 characters: A-Z a-z 0-9 _ - and period.
+	// CustomerID has 1 to 64 characters: A-Z a-z 0-9 _ - and period. Only the ID of a guest also has a colon (see
+	// GuestID).
 	CustomerID string
 	// OrderID is a ULID in canonical form: 26 upper-case characters of Crockford's base 32.
 	OrderID string
@@ -64,6 +66,24 @@ func ParseID[ID ~string](s string) (ID, error) {
 	}
 	return ID(s), nil
 }
+
+// guestPrefix begins the IDs of guests. ParseID rejects the colon, so no client can use such an ID.
+const guestPrefix = "guest:"
+
+// AnyGuest stands for the guest in an event of a guest's order.
+const AnyGuest CustomerID = guestPrefix
+
+// GuestID returns the ID in the orders of guests with an email address. It contains a hash of the address.
+//
+// It returns the errors of EmailKey.
+func GuestID(email string) (CustomerID, error) {
+	key, err := EmailKey(email)
+	hash := sha256.Sum256([]byte(key))
+	return CustomerID(guestPrefix + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(hash[:]))), err
+}
+
+// IsGuest reports whether the ID stands for guests. They have no customer record.
+func (id CustomerID) IsGuest() bool { return strings.HasPrefix(string(id), guestPrefix) }
 
 // ParseOrderID validates s and returns it as an order ID, in upper case.
 //

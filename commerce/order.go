@@ -143,6 +143,7 @@ const (
 	EventReleased               EventType = "released"
 	EventPaymentRecorded        EventType = "payment_recorded"
 	EventErased                 EventType = "erased"
+	EventClaimed                EventType = "claimed"
 	EventReturnRequested        EventType = "return_requested"
 	EventReturnApproved         EventType = "return_approved"
 	EventReturnRejected         EventType = "return_rejected"
@@ -161,7 +162,7 @@ func ParseEventType(s string) (EventType, error) {
 	switch t := EventType(s); t {
 	case EventPlaced, EventConfirmed, EventShipped, EventDelivered, EventCancelled, EventItemSet, EventItemRemoved, EventItemsCancelled,
 		EventShippingAddressChanged, EventAdjustmentsChanged, EventBillingChanged, EventCustomFieldsChanged, EventNoteAdded, EventHeld, EventReleased, EventPaymentRecorded,
-		EventReturnRequested, EventReturnApproved, EventReturnRejected, EventReturnReceived, EventErased,
+		EventReturnRequested, EventReturnApproved, EventReturnRejected, EventReturnReceived, EventErased, EventClaimed,
 		EventFulfillmentCreated, EventTrackingUpdated, EventFulfillmentDelivered, EventFulfillmentCancelled, EventImported:
 		return t, nil
 	}
@@ -182,7 +183,8 @@ type Event struct {
 	// Note is a text that the actor wrote. It may be empty. If ChangesItems is true, the server wrote it.
 	Note string
 	// NoteCustomerID is the ID of the customer who may read the note: the customer wrote it, or staff wrote
-	// it for the customer. It is empty if only staff may read the note, or if an older version stored it.
+	// it for the customer. It is AnyGuest if it was written for a guest. It is empty if only staff may read the
+	// note, or if an older version stored it.
 	NoteCustomerID CustomerID `json:"-"`
 	// WarehouseID is the ID of the warehouse that shipped the order or parcel. It is set only in events of
 	// the types EventShipped and EventFulfillmentCreated.
@@ -203,7 +205,7 @@ func (e Event) HasServerNote() bool {
 func (t EventType) IsByStaff() bool {
 	switch t {
 	case EventConfirmed, EventShipped, EventDelivered, EventItemsCancelled, EventAdjustmentsChanged, EventHeld, EventReleased, EventPaymentRecorded,
-		EventFulfillmentCreated, EventTrackingUpdated, EventFulfillmentDelivered, EventFulfillmentCancelled, EventErased, EventReturnApproved, EventReturnRejected, EventReturnReceived:
+		EventFulfillmentCreated, EventTrackingUpdated, EventFulfillmentDelivered, EventFulfillmentCancelled, EventErased, EventClaimed, EventReturnApproved, EventReturnRejected, EventReturnReceived:
 		return true
 	default:
 		return false

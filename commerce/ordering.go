@@ -305,6 +305,18 @@ func (o Order) WithHold(reason string, at time.Time) (Order, error) {
 	return o, nil
 }
 
+// CheckGuest returns InvalidInput if the email address of a guest's order has changed. The order could be claimed
+// with the earlier address.
+func (o Order) CheckGuest() error {
+	if !o.CustomerID.IsGuest() || o.Contact == nil {
+		return nil
+	}
+	if id, err := GuestID(o.Contact.Email); err != nil || id != o.CustomerID {
+		return NewInvalidInput(FieldPath("contact", "email"), "differs from the address in the order of the guest: use the same address")
+	}
+	return nil
+}
+
 // CheckAddressChange returns InvalidTransition if an address or the contact of the order cannot change.
 // part names what would change. Only pending and confirmed orders can change it.
 func (o Order) CheckAddressChange(part string) error {

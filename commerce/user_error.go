@@ -137,6 +137,11 @@ func NewNotFound[ID ~string](kind string, id ID, path ...string) NotFound {
 	return NotFound{newErrorDetails(CodeNotFound, path, "The %s %s does not exist: check the ID.", kind, id)}
 }
 
+// NewNoGuestOrder returns the user error for a customer whose email address no order of a guest has.
+func NewNoGuestOrder(id CustomerID) NotFound {
+	return NotFound{newErrorDetails(CodeNotFound, nil, "No order of a guest has the email address of customer %s.", id)}
+}
+
 // NewInvalidInput returns the user error for an invalid value. Its message is a sentence: the path
 // of the value, followed by the formatted text.
 func NewInvalidInput(path []string, format string, args ...any) InvalidInput {

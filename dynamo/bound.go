@@ -155,6 +155,12 @@ func (b CostBounds) MutationBound(p model.WritePattern) MutationCostBound {
 		read(2, model.EntityCustomerOrder)
 		read(2*commerce.MaxLines, model.EntityOrderEvent)
 	}
+	if p.ClaimsOrders {
+		// The last events and the order are read in further requests. The others are a Query before each
+		// transaction, and one for the latest update of a customer without a last event.
+		bound.Requests += 5
+		read(4, model.EntityCustomerOrder)
+	}
 	if p.Buckets {
 		bound.Requests += 2 // a product is sold out only if two reads agree
 		read(2, model.EntityProduct)

@@ -272,6 +272,10 @@ var inputDocuments = map[string][]string{
 		`mutation($i:PlaceOrderInput!={customerId:"$C",items:[{sku:"prod_100",quantity:1000000}],adjustments:[]}){placeOrder(input:$i){userErrors{code}}}`,
 		`mutation($a:[OrderAdjustmentInput!]={kind:FEE,label:"l",amount:"1"}){...F} fragment F on Mutation{placeOrder(input:{customerId:"$C",items:[{sku:"prod_100",quantity:1000000}],adjustments:$a}){userErrors{code}}}`,
 	},
+	"PlaceOrderInput.guest": {
+		`mutation{placeOrder(input:{guest:{email:"g@example.com"},items:[{sku:"prod_100",quantity:1000000}]}){userErrors{code}}}`,
+		`mutation($i:PlaceOrderInput!={guest:{email:"g@example.com"},items:[{sku:"prod_100",quantity:1000000}]}){placeOrder(input:$i){userErrors{code}}}`,
+	},
 	"PlaceOrderInput.expiresAt": {
 		`mutation{placeOrder(input:{customerId:"$C",items:[{sku:"prod_100",quantity:1000000}],expiresAt:"2030-01-01T00:00:00Z"}){userErrors{code}}}`,
 		`mutation($i:PlaceOrderInput!={customerId:"$C",items:[{sku:"prod_100",quantity:1000000}],expiresAt:"2030-01-01T00:00:00Z"}){placeOrder(input:$i){userErrors{code}}}`,
@@ -374,8 +378,8 @@ func (m *accessMatrix) grant(role access.Role, of string) string {
 }
 
 // selectedRuleFields returns the fields with access rules that a document selects, as Type.field,
-// with their columns. It includes the input fields that the document sets. For a variable, it
-// includes all input fields of the variable's type.
+// with their columns. It includes the input fields that the document sets, also in the default values
+// of variables.
 func selectedRuleFields(documents *document.Store, rules map[string]rule, document string) (fields map[string][]int, err error) {
 	parsed, _, missing := documents.Find(context.Background(), "", document, nil, false)
 	if missing != nil {
@@ -421,7 +425,7 @@ func inputFieldsOf(a *ast.Argument) map[string]int {
 			fields[a.Value.Definition.Name+"."+child.Name] = child.Position.Column
 		}
 	case a.Value.Kind == ast.Variable && a.Value.Definition != nil && a.Value.Definition.Kind == ast.InputObject:
-		for _, f := range a.Value.Definition.Fields {
+		for _, f := range a.Value.VariableDefinition.DefaultValue.Children {
 			fields[a.Value.Definition.Name+"."+f.Name] = a.Value.Position.Column
 		}
 	}

@@ -95,6 +95,8 @@ func objectTypeOf(name string) operation.ObjectType {
 		return operation.ObjectType{Satisfies: categoryConnectionImplementors, Field: numberCategoryConnection}
 	case "CategoryEdge":
 		return operation.ObjectType{Satisfies: categoryEdgeImplementors, Field: numberCategoryEdge}
+	case "ClaimOrdersPayload":
+		return operation.ObjectType{Satisfies: claimOrdersPayloadImplementors, Field: numberClaimOrdersPayload}
 	case "ConfirmOrderPayload":
 		return operation.ObjectType{Satisfies: confirmOrderPayloadImplementors, Field: numberConfirmOrderPayload}
 	case "CreateCustomerPayload":
@@ -1042,6 +1044,55 @@ func (x *execution) resolveCategoryEdgeCursor(f *operation.Field, obj *paging.Ed
 func (x *execution) resolveCategoryEdgeNode(f *operation.Field, obj *paging.Edge[*commerce.Category]) (v *commerce.Category, ok bool) {
 	defer x.recoverPanic(f, &ok)
 	return obj.Node(), true
+}
+
+func numberClaimOrdersPayload(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "order":
+		return 1, nil
+	case "userErrors":
+		return 2, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectClaimOrdersPayload writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectClaimOrdersPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldClaimOrdersPayload(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldClaimOrdersPayload writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldClaimOrdersPayload(f *operation.Field, obj *Payload[commerce.Order]) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"ClaimOrdersPayload"`...)
+		return true
+	case 1: // order
+		if obj.Value == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectOrder(f.Set, obj.Value)
+		x.leave()
+		return written || x.writeNull()
+	case 2: // userErrors
+		return x.listUserError(f, obj.UserErrors)
+	default:
+		panic("ClaimOrdersPayload has no field number " + strconv.Itoa(f.Number))
+	}
 }
 
 func numberConfirmOrderPayload(name string) (int, operation.ArgumentsReader) {
@@ -3347,72 +3398,74 @@ func numberMutation(name string) (int, operation.ArgumentsReader) {
 		return 3, readMutationAssignAccountRepArguments
 	case "eraseCustomer":
 		return 4, readMutationEraseCustomerArguments
+	case "claimOrders":
+		return 5, readMutationClaimOrdersArguments
 	case "placeOrder":
-		return 5, readMutationPlaceOrderArguments
+		return 6, readMutationPlaceOrderArguments
 	case "confirmOrder":
-		return 6, readMutationConfirmOrderArguments
+		return 7, readMutationConfirmOrderArguments
 	case "shipOrder":
-		return 7, readMutationShipOrderArguments
+		return 8, readMutationShipOrderArguments
 	case "deliverOrder":
-		return 8, readMutationDeliverOrderArguments
+		return 9, readMutationDeliverOrderArguments
 	case "cancelOrder":
-		return 9, readMutationCancelOrderArguments
+		return 10, readMutationCancelOrderArguments
 	case "setOrderItem":
-		return 10, readMutationSetOrderItemArguments
+		return 11, readMutationSetOrderItemArguments
 	case "removeOrderItem":
-		return 11, readMutationRemoveOrderItemArguments
+		return 12, readMutationRemoveOrderItemArguments
 	case "updateShippingAddress":
-		return 12, readMutationUpdateShippingAddressArguments
+		return 13, readMutationUpdateShippingAddressArguments
 	case "setAdjustments":
-		return 13, readMutationSetAdjustmentsArguments
+		return 14, readMutationSetAdjustmentsArguments
 	case "updateOrder":
-		return 14, readMutationUpdateOrderArguments
+		return 15, readMutationUpdateOrderArguments
 	case "addOrderNote":
-		return 15, readMutationAddOrderNoteArguments
+		return 16, readMutationAddOrderNoteArguments
 	case "holdOrder":
-		return 16, readMutationHoldOrderArguments
+		return 17, readMutationHoldOrderArguments
 	case "releaseOrder":
-		return 17, readMutationReleaseOrderArguments
+		return 18, readMutationReleaseOrderArguments
 	case "recordPayment":
-		return 18, readMutationRecordPaymentArguments
+		return 19, readMutationRecordPaymentArguments
 	case "requestReturn":
-		return 19, readMutationRequestReturnArguments
+		return 20, readMutationRequestReturnArguments
 	case "approveReturn":
-		return 20, readMutationApproveReturnArguments
+		return 21, readMutationApproveReturnArguments
 	case "rejectReturn":
-		return 21, readMutationRejectReturnArguments
+		return 22, readMutationRejectReturnArguments
 	case "receiveReturn":
-		return 22, readMutationReceiveReturnArguments
+		return 23, readMutationReceiveReturnArguments
 	case "createFulfillment":
-		return 23, readMutationCreateFulfillmentArguments
+		return 24, readMutationCreateFulfillmentArguments
 	case "updateTracking":
-		return 24, readMutationUpdateTrackingArguments
+		return 25, readMutationUpdateTrackingArguments
 	case "deliverFulfillment":
-		return 25, readMutationDeliverFulfillmentArguments
+		return 26, readMutationDeliverFulfillmentArguments
 	case "cancelFulfillment":
-		return 26, readMutationCancelFulfillmentArguments
+		return 27, readMutationCancelFulfillmentArguments
 	case "cancelOrderItems":
-		return 27, readMutationCancelOrderItemsArguments
+		return 28, readMutationCancelOrderItemsArguments
 	case "createProduct":
-		return 28, readMutationCreateProductArguments
+		return 29, readMutationCreateProductArguments
 	case "updateProduct":
-		return 29, readMutationUpdateProductArguments
+		return 30, readMutationUpdateProductArguments
 	case "createWarehouse":
-		return 30, readMutationCreateWarehouseArguments
+		return 31, readMutationCreateWarehouseArguments
 	case "updateWarehouse":
-		return 31, readMutationUpdateWarehouseArguments
+		return 32, readMutationUpdateWarehouseArguments
 	case "setInventoryLevel":
-		return 32, readMutationSetInventoryLevelArguments
+		return 33, readMutationSetInventoryLevelArguments
 	case "adjustInventory":
-		return 33, readMutationAdjustInventoryArguments
+		return 34, readMutationAdjustInventoryArguments
 	case "transferInventory":
-		return 34, readMutationTransferInventoryArguments
+		return 35, readMutationTransferInventoryArguments
 	case "hireEmployee":
-		return 35, readMutationHireEmployeeArguments
+		return 36, readMutationHireEmployeeArguments
 	case "updateEmployee":
-		return 36, readMutationUpdateEmployeeArguments
+		return 37, readMutationUpdateEmployeeArguments
 	case "setCustomFields":
-		return 37, readMutationSetCustomFieldsArguments
+		return 38, readMutationSetCustomFieldsArguments
 	default:
 		return 0, nil
 	}
@@ -3473,7 +3526,19 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectEraseCustomerPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 5: // placeOrder
+	case 5: // claimOrders
+		v, ok := x.resolveMutationClaimOrders(f)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectClaimOrdersPayload(f.Set, v)
+		x.leave()
+		return written || x.writeNull()
+	case 6: // placeOrder
 		v, ok := x.resolveMutationPlaceOrder(f)
 		if !ok {
 			return x.writeNull()
@@ -3485,7 +3550,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectPlaceOrderPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 6: // confirmOrder
+	case 7: // confirmOrder
 		v, ok := x.resolveMutationConfirmOrder(f)
 		if !ok {
 			return x.writeNull()
@@ -3497,7 +3562,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectConfirmOrderPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 7: // shipOrder
+	case 8: // shipOrder
 		v, ok := x.resolveMutationShipOrder(f)
 		if !ok {
 			return x.writeNull()
@@ -3509,7 +3574,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectShipOrderPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 8: // deliverOrder
+	case 9: // deliverOrder
 		v, ok := x.resolveMutationDeliverOrder(f)
 		if !ok {
 			return x.writeNull()
@@ -3521,7 +3586,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectDeliverOrderPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 9: // cancelOrder
+	case 10: // cancelOrder
 		v, ok := x.resolveMutationCancelOrder(f)
 		if !ok {
 			return x.writeNull()
@@ -3533,7 +3598,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectCancelOrderPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 10: // setOrderItem
+	case 11: // setOrderItem
 		v, ok := x.resolveMutationSetOrderItem(f)
 		if !ok {
 			return x.writeNull()
@@ -3545,7 +3610,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectSetOrderItemPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 11: // removeOrderItem
+	case 12: // removeOrderItem
 		v, ok := x.resolveMutationRemoveOrderItem(f)
 		if !ok {
 			return x.writeNull()
@@ -3557,7 +3622,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectRemoveOrderItemPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 12: // updateShippingAddress
+	case 13: // updateShippingAddress
 		v, ok := x.resolveMutationUpdateShippingAddress(f)
 		if !ok {
 			return x.writeNull()
@@ -3569,7 +3634,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectUpdateShippingAddressPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 13: // setAdjustments
+	case 14: // setAdjustments
 		v, ok := x.resolveMutationSetAdjustments(f)
 		if !ok {
 			return x.writeNull()
@@ -3581,7 +3646,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectSetAdjustmentsPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 14: // updateOrder
+	case 15: // updateOrder
 		v, ok := x.resolveMutationUpdateOrder(f)
 		if !ok {
 			return x.writeNull()
@@ -3593,7 +3658,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectUpdateOrderPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 15: // addOrderNote
+	case 16: // addOrderNote
 		v, ok := x.resolveMutationAddOrderNote(f)
 		if !ok {
 			return x.writeNull()
@@ -3605,7 +3670,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectAddOrderNotePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 16: // holdOrder
+	case 17: // holdOrder
 		v, ok := x.resolveMutationHoldOrder(f)
 		if !ok {
 			return x.writeNull()
@@ -3617,7 +3682,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectHoldOrderPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 17: // releaseOrder
+	case 18: // releaseOrder
 		v, ok := x.resolveMutationReleaseOrder(f)
 		if !ok {
 			return x.writeNull()
@@ -3629,7 +3694,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectReleaseOrderPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 18: // recordPayment
+	case 19: // recordPayment
 		v, ok := x.resolveMutationRecordPayment(f)
 		if !ok {
 			return x.writeNull()
@@ -3641,7 +3706,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectRecordPaymentPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 19: // requestReturn
+	case 20: // requestReturn
 		v, ok := x.resolveMutationRequestReturn(f)
 		if !ok {
 			return x.writeNull()
@@ -3653,7 +3718,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectRequestReturnPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 20: // approveReturn
+	case 21: // approveReturn
 		v, ok := x.resolveMutationApproveReturn(f)
 		if !ok {
 			return x.writeNull()
@@ -3665,7 +3730,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectApproveReturnPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 21: // rejectReturn
+	case 22: // rejectReturn
 		v, ok := x.resolveMutationRejectReturn(f)
 		if !ok {
 			return x.writeNull()
@@ -3677,7 +3742,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectRejectReturnPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 22: // receiveReturn
+	case 23: // receiveReturn
 		v, ok := x.resolveMutationReceiveReturn(f)
 		if !ok {
 			return x.writeNull()
@@ -3689,7 +3754,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectReceiveReturnPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 23: // createFulfillment
+	case 24: // createFulfillment
 		v, ok := x.resolveMutationCreateFulfillment(f)
 		if !ok {
 			return x.writeNull()
@@ -3701,7 +3766,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectCreateFulfillmentPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 24: // updateTracking
+	case 25: // updateTracking
 		v, ok := x.resolveMutationUpdateTracking(f)
 		if !ok {
 			return x.writeNull()
@@ -3713,7 +3778,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectUpdateTrackingPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 25: // deliverFulfillment
+	case 26: // deliverFulfillment
 		v, ok := x.resolveMutationDeliverFulfillment(f)
 		if !ok {
 			return x.writeNull()
@@ -3725,7 +3790,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectDeliverFulfillmentPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 26: // cancelFulfillment
+	case 27: // cancelFulfillment
 		v, ok := x.resolveMutationCancelFulfillment(f)
 		if !ok {
 			return x.writeNull()
@@ -3737,7 +3802,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectCancelFulfillmentPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 27: // cancelOrderItems
+	case 28: // cancelOrderItems
 		v, ok := x.resolveMutationCancelOrderItems(f)
 		if !ok {
 			return x.writeNull()
@@ -3749,7 +3814,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectCancelOrderItemsPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 28: // createProduct
+	case 29: // createProduct
 		v, ok := x.resolveMutationCreateProduct(f)
 		if !ok {
 			return x.writeNull()
@@ -3761,7 +3826,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectCreateProductPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 29: // updateProduct
+	case 30: // updateProduct
 		v, ok := x.resolveMutationUpdateProduct(f)
 		if !ok {
 			return x.writeNull()
@@ -3773,7 +3838,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectUpdateProductPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 30: // createWarehouse
+	case 31: // createWarehouse
 		v, ok := x.resolveMutationCreateWarehouse(f)
 		if !ok {
 			return x.writeNull()
@@ -3785,7 +3850,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectCreateWarehousePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 31: // updateWarehouse
+	case 32: // updateWarehouse
 		v, ok := x.resolveMutationUpdateWarehouse(f)
 		if !ok {
 			return x.writeNull()
@@ -3797,7 +3862,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectUpdateWarehousePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 32: // setInventoryLevel
+	case 33: // setInventoryLevel
 		v, ok := x.resolveMutationSetInventoryLevel(f)
 		if !ok {
 			return x.writeNull()
@@ -3809,7 +3874,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectSetInventoryLevelPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 33: // adjustInventory
+	case 34: // adjustInventory
 		v, ok := x.resolveMutationAdjustInventory(f)
 		if !ok {
 			return x.writeNull()
@@ -3821,7 +3886,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectAdjustInventoryPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 34: // transferInventory
+	case 35: // transferInventory
 		v, ok := x.resolveMutationTransferInventory(f)
 		if !ok {
 			return x.writeNull()
@@ -3833,7 +3898,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectTransferInventoryPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 35: // hireEmployee
+	case 36: // hireEmployee
 		v, ok := x.resolveMutationHireEmployee(f)
 		if !ok {
 			return x.writeNull()
@@ -3845,7 +3910,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectHireEmployeePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 36: // updateEmployee
+	case 37: // updateEmployee
 		v, ok := x.resolveMutationUpdateEmployee(f)
 		if !ok {
 			return x.writeNull()
@@ -3857,7 +3922,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectUpdateEmployeePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 37: // setCustomFields
+	case 38: // setCustomFields
 		v, ok := x.resolveMutationSetCustomFields(f)
 		if !ok {
 			return x.writeNull()
@@ -3959,6 +4024,28 @@ func (x *execution) resolveMutationEraseCustomer(f *operation.Field) (v *Payload
 	a := f.ArgumentsIn(x.operation.arguments).(*mutationEraseCustomerArguments)
 	x.currentField = f
 	v, err := x.mutationResolvers.EraseCustomer(x.resolverCtx, a.input)
+	return v, x.recordError(f, err)
+}
+
+type mutationClaimOrdersArguments struct {
+	input input.ClaimOrdersInput
+}
+
+func readMutationClaimOrdersArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_claimOrders_args(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return &mutationClaimOrdersArguments{
+		input: read["input"].(input.ClaimOrdersInput),
+	}, nil
+}
+
+func (x *execution) resolveMutationClaimOrders(f *operation.Field) (v *Payload[commerce.Order], ok bool) {
+	defer x.recoverPanic(f, &ok)
+	a := f.ArgumentsIn(x.operation.arguments).(*mutationClaimOrdersArguments)
+	x.currentField = f
+	v, err := x.mutationResolvers.ClaimOrders(x.resolverCtx, a.input)
 	return v, x.recordError(f, err)
 }
 
@@ -11354,6 +11441,8 @@ func appendOrderEventType(b []byte, v commerce.EventType) []byte {
 		return append(b, `"PAYMENT_RECORDED"`...)
 	case commerce.EventErased:
 		return append(b, `"ERASED"`...)
+	case commerce.EventClaimed:
+		return append(b, `"CLAIMED"`...)
 	case commerce.EventReturnRequested:
 		return append(b, `"RETURN_REQUESTED"`...)
 	case commerce.EventReturnApproved:

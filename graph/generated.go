@@ -121,6 +121,11 @@ type ComplexityRoot struct {
 		Node   func(childComplexity int) int
 	}
 
+	ClaimOrdersPayload struct {
+		UserErrors func(childComplexity int) int
+		Value      func(childComplexity int) int
+	}
+
 	ConfirmOrderPayload struct {
 		UserErrors func(childComplexity int) int
 		Value      func(childComplexity int) int
@@ -331,6 +336,7 @@ type ComplexityRoot struct {
 		CancelFulfillment     func(childComplexity int, input input.CancelFulfillmentInput) int
 		CancelOrder           func(childComplexity int, input input.CancelOrderInput) int
 		CancelOrderItems      func(childComplexity int, input input.CancelOrderItemsInput) int
+		ClaimOrders           func(childComplexity int, input input.ClaimOrdersInput) int
 		ConfirmOrder          func(childComplexity int, input input.ConfirmOrderInput) int
 		CreateCustomer        func(childComplexity int, input input.CreateCustomerInput) int
 		CreateFulfillment     func(childComplexity int, input input.CreateFulfillmentInput) int
@@ -844,6 +850,7 @@ type MutationResolver interface {
 	UpdateCustomer(ctx context.Context, input input.UpdateCustomerInput) (*Payload[commerce.Customer], error)
 	AssignAccountRep(ctx context.Context, input input.AssignAccountRepInput) (*Payload[commerce.Customer], error)
 	EraseCustomer(ctx context.Context, input input.EraseCustomerInput) (*Payload[commerce.DeletedCustomer], error)
+	ClaimOrders(ctx context.Context, input input.ClaimOrdersInput) (*Payload[commerce.Order], error)
 	PlaceOrder(ctx context.Context, input input.PlaceOrderInput) (*Payload[commerce.Order], error)
 	ConfirmOrder(ctx context.Context, input input.ConfirmOrderInput) (*Payload[commerce.Order], error)
 	ShipOrder(ctx context.Context, input input.ShipOrderInput) (*Payload[commerce.Order], error)
@@ -1614,15 +1621,25 @@ input AssignAccountRepInput {
 
 "An order to place."
 input PlaceOrderInput {
-  "The ID of the customer who places the order."
-  customerId: ID!
+  "The ID of the customer who places the order. Set either this field or ` + "`" + `guest` + "`" + `."
+  customerId: ID
+  """
+  The contact of a guest who places the order without a customer record. The email address is required.
+  The guest's orders can be claimed later with ` + "`" + `claimOrders` + "`" + `.
+
+  Access: staff, admins, services.
+  """
+  guest: OrderContactInput @access(permission: CREATE_CUSTOMER)
   "The products to order, with their quantities."
   items: [OrderLineInput!]!
   "The shipping address. It can also be set later, with the mutation ` + "`" + `updateShippingAddress` + "`" + `."
   shippingAddress: AddressInput
   "The billing address. It can also be set later, with the mutation ` + "`" + `updateOrder` + "`" + `."
   billingAddress: AddressInput
-  "Who the shop contacts about the order. It can also be set later, with the mutation ` + "`" + `updateOrder` + "`" + `."
+  """
+  Who the shop contacts about the order. It can also be set later, with the mutation ` + "`" + `updateOrder` + "`" + `. If
+  ` + "`" + `guest` + "`" + ` is set, omit this field.
+  """
   contact: OrderContactInput
   """
   Up to 20 amounts for shipping, taxes, discounts and fees. The order's total must not be negative.
@@ -1916,7 +1933,10 @@ input UpdateOrderInput {
   orderId: ID!
   "The billing address."
   billingAddress: AddressInput
-  "Who the shop contacts about the order. It replaces the current contact."
+  """
+  Who the shop contacts about the order. It replaces the current contact. The order of a guest keeps its
+  email address.
+  """
   contact: OrderContactInput
   """
   The ` + "`" + `version` + "`" + ` that the order had when the client read it. If the version has changed since then,
@@ -1960,6 +1980,12 @@ input HoldOrderInput {
   If this field is omitted, the server does not check the version.
   """
   expectedVersion: Int
+}
+
+"A customer who claims the orders of a guest."
+input ClaimOrdersInput {
+  "The customer's ID."
+  customerId: ID!
 }
 
 "A customer to erase."
@@ -2507,6 +2533,18 @@ type Mutation {
     input: EraseCustomerInput!
   ): EraseCustomerPayload @access(permission: ERASE_CUSTOMER)
     @userErrors(types: ["InvalidInput", "NotFound"])
+  """
+  Makes the oldest order of the guest with the customer's email address an order of the customer. Repeat
+  the mutation until it returns the user error ` + "`" + `NotFound` + "`" + `, because no such order is left. Before, verify
+  that the address is the customer's.
+
+  Cost: one DynamoDB transaction (write pattern WP41). Access: staff, admins, services.
+  """
+  claimOrders(
+    "The customer."
+    input: ClaimOrdersInput!
+  ): ClaimOrdersPayload @access(permission: CREATE_CUSTOMER)
+    @userErrors(types: ["InvalidInput", "NotFound", "TooManyLines"])
   """
   Places an order of 1 to 45 products at current prices, and reserves the stock. To order more
   products, place several orders. The prices of all products must have the same currency. If several
@@ -3191,6 +3229,18 @@ type EraseCustomerPayload {
 }
 
 """
+The result of ` + "`" + `claimOrders` + "`" + `. If the mutation was rejected, ` + "`" + `order` + "`" + ` is null.
+
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `TooManyLines` + "`" + `.
+"""
+type ClaimOrdersPayload {
+  "The order after the mutation. If the mutation was rejected, the field is null."
+  order: Order
+  "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
+  userErrors: [UserError!]!
+}
+
+"""
 The result of ` + "`" + `placeOrder` + "`" + `. If the mutation was rejected, ` + "`" + `order` + "`" + ` is null.
 
 User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `AlreadyExists` + "`" + `, ` + "`" + `InsufficientStock` + "`" + `, ` + "`" + `PriceChanged` + "`" + `, ` + "`" + `TooManyLines` + "`" + `, ` + "`" + `ReservationLimit` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `.
@@ -3834,7 +3884,7 @@ type Query {
   Cost: one DynamoDB Query per shard (access pattern AP43). Access: staff, admins, services.
   """
   sales(
-    "The days, in the time zone of the table."
+    "The days, in UTC."
     placed: DateRange!
     "The currency of the totals, such as ` + "`" + `USD` + "`" + `. Orders in other currencies are not included."
     currency: CurrencyCode!
@@ -4346,7 +4396,7 @@ included.
 Access: staff, admins, services.
 """
 type DailySales @access(permission: LIST_ORDERS) {
-  "The day in the time zone of the table."
+  "The day in UTC."
   day: Date!
   "The sum of the orders' totals. If all orders of the day were cancelled, the sum is 0."
   total: Money!
@@ -4488,7 +4538,8 @@ type Order @key(fields: "id") @access(permission: READ_ORDER) {
   "The current status."
   status: OrderStatus!
   """
-  The customer who placed the order, or null if the customer's record no longer exists.
+  The customer who placed the order, or null if a guest placed it or the customer's record no longer
+  exists.
 
   Cost: one DynamoDB BatchGetItem for a page of orders (access pattern AP6).
   """
@@ -5125,6 +5176,8 @@ enum OrderEventType {
   PAYMENT_RECORDED
   "The personal data of the order's customer was erased."
   ERASED
+  "A customer claimed the order of a guest."
+  CLAIMED
   "The return of pieces was requested."
   RETURN_REQUESTED
   "A return was approved."
@@ -6125,6 +6178,20 @@ func (ec *executionContext) field_Mutation_cancelOrder_args(ctx context.Context,
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (input.CancelOrderInput, error) {
 			return ec.unmarshalNCancelOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐCancelOrderInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_claimOrders_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (input.ClaimOrdersInput, error) {
+			return ec.unmarshalNClaimOrdersInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐClaimOrdersInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -9403,6 +9470,36 @@ func (ec *executionContext) unmarshalInputCancelOrderItemsInput(ctx context.Cont
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputClaimOrdersInput(ctx context.Context, obj any) (input.ClaimOrdersInput, error) {
+	var it input.ClaimOrdersInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"customerId"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "customerId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("customerId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.CustomerID = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputConfirmOrderInput(ctx context.Context, obj any) (input.ConfirmOrderInput, error) {
 	var it input.ConfirmOrderInput
 	if obj == nil {
@@ -10296,7 +10393,7 @@ func (ec *executionContext) unmarshalInputPlaceOrderInput(ctx context.Context, o
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"customerId", "items", "shippingAddress", "billingAddress", "contact", "adjustments", "expiresAt", "expectedTotal", "idempotencyKey", "customFields"}
+	fieldsInOrder := [...]string{"customerId", "guest", "items", "shippingAddress", "billingAddress", "contact", "adjustments", "expiresAt", "expectedTotal", "idempotencyKey", "customFields"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -10305,11 +10402,18 @@ func (ec *executionContext) unmarshalInputPlaceOrderInput(ctx context.Context, o
 		switch k {
 		case "customerId":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("customerId"))
-			data, err := ec.unmarshalNID2string(ctx, v)
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.CustomerID = data
+		case "guest":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("guest"))
+			data, err := ec.unmarshalOOrderContactInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐOrderContactInput(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Guest = data
 		case "items":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("items"))
 			data, err := ec.unmarshalNOrderLineInput2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐOrderLineInputᚄ(ctx, v)
@@ -11651,6 +11755,8 @@ var categoryConnectionImplementors = []string{"CategoryConnection"}
 
 var categoryEdgeImplementors = []string{"CategoryEdge"}
 
+var claimOrdersPayloadImplementors = []string{"ClaimOrdersPayload"}
+
 var confirmOrderPayloadImplementors = []string{"ConfirmOrderPayload"}
 
 var createCustomerPayloadImplementors = []string{"CreateCustomerPayload"}
@@ -12297,6 +12403,11 @@ func (ec *executionContext) unmarshalNCancelOrderInput2githubᚗcomᚋordergraph
 
 func (ec *executionContext) unmarshalNCancelOrderItemsInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐCancelOrderItemsInput(ctx context.Context, v any) (input.CancelOrderItemsInput, error) {
 	res, err := ec.unmarshalInputCancelOrderItemsInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNClaimOrdersInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐClaimOrdersInput(ctx context.Context, v any) (input.ClaimOrdersInput, error) {
+	res, err := ec.unmarshalInputClaimOrdersInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 

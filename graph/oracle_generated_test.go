@@ -249,6 +249,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.CategoryEdge.Node(childComplexity), true
 
+	case "ClaimOrdersPayload.userErrors":
+		if e.ComplexityRoot.ClaimOrdersPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ClaimOrdersPayload.UserErrors(childComplexity), true
+	case "ClaimOrdersPayload.order":
+		if e.ComplexityRoot.ClaimOrdersPayload.Value == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ClaimOrdersPayload.Value(childComplexity), true
+
 	case "ConfirmOrderPayload.userErrors":
 		if e.ComplexityRoot.ConfirmOrderPayload.UserErrors == nil {
 			break
@@ -1036,6 +1049,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.CancelOrderItems(childComplexity, args["input"].(input.CancelOrderItemsInput)), true
+	case "Mutation.claimOrders":
+		if e.ComplexityRoot.Mutation.ClaimOrders == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_claimOrders_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.ClaimOrders(childComplexity, args["input"].(input.ClaimOrdersInput)), true
 	case "Mutation.confirmOrder":
 		if e.ComplexityRoot.Mutation.ConfirmOrder == nil {
 			break
@@ -3193,6 +3217,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputCancelFulfillmentInput,
 		ec.unmarshalInputCancelOrderInput,
 		ec.unmarshalInputCancelOrderItemsInput,
+		ec.unmarshalInputClaimOrdersInput,
 		ec.unmarshalInputConfirmOrderInput,
 		ec.unmarshalInputCreateCustomerInput,
 		ec.unmarshalInputCreateFulfillmentInput,
@@ -3426,6 +3451,16 @@ func (ec *executionContext) childFields_CategoryEdge(ctx context.Context, field 
 		return ec.fieldContext_CategoryEdge_node(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type CategoryEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_ClaimOrdersPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "order":
+		return ec.fieldContext_ClaimOrdersPayload_order(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_ClaimOrdersPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ClaimOrdersPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_ConfirmOrderPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -5469,6 +5504,72 @@ func (ec *executionContext) fieldContext_CategoryEdge_node(_ context.Context, fi
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_Category(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ClaimOrdersPayload_order(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Order]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ClaimOrdersPayload_order(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Value, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Order) graphql.Marshaler {
+			return ec.marshalOOrder2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐOrder(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_ClaimOrdersPayload_order(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ClaimOrdersPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Order(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ClaimOrdersPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Order]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ClaimOrdersPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_ClaimOrdersPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ClaimOrdersPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
 		},
 	}
 	return fc, nil
@@ -8765,6 +8866,51 @@ func (ec *executionContext) fieldContext_Mutation_eraseCustomer(ctx context.Cont
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_eraseCustomer_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_claimOrders(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_claimOrders(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().ClaimOrders(ctx, fc.Args["input"].(input.ClaimOrdersInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {
+			return ec.marshalOClaimOrdersPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_Mutation_claimOrders(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ClaimOrdersPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_claimOrders_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -19080,6 +19226,47 @@ func (ec *executionContext) _CategoryEdge(ctx context.Context, sel ast.Selection
 	return out
 }
 
+func (ec *executionContext) _ClaimOrdersPayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.Order]) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, claimOrdersPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ClaimOrdersPayload")
+		case "order":
+			out.Values[i] = ec._ClaimOrdersPayload_order(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._ClaimOrdersPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 func (ec *executionContext) _ConfirmOrderPayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.Order]) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, confirmOrderPayloadImplementors)
 
@@ -21156,6 +21343,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "eraseCustomer":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_eraseCustomer(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "claimOrders":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_claimOrders(ctx, field)
 			})
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
@@ -27356,6 +27550,7 @@ var (
 		"RELEASED":                 commerce.EventReleased,
 		"PAYMENT_RECORDED":         commerce.EventPaymentRecorded,
 		"ERASED":                   commerce.EventErased,
+		"CLAIMED":                  commerce.EventClaimed,
 		"RETURN_REQUESTED":         commerce.EventReturnRequested,
 		"RETURN_APPROVED":          commerce.EventReturnApproved,
 		"RETURN_REJECTED":          commerce.EventReturnRejected,
@@ -27384,6 +27579,7 @@ var (
 		commerce.EventReleased:               "RELEASED",
 		commerce.EventPaymentRecorded:        "PAYMENT_RECORDED",
 		commerce.EventErased:                 "ERASED",
+		commerce.EventClaimed:                "CLAIMED",
 		commerce.EventReturnRequested:        "RETURN_REQUESTED",
 		commerce.EventReturnApproved:         "RETURN_APPROVED",
 		commerce.EventReturnRejected:         "RETURN_REJECTED",
@@ -28270,6 +28466,13 @@ func (ec *executionContext) marshalOCancelOrderPayload2ᚖgithubᚗcomᚋordergr
 		return graphql.Null
 	}
 	return ec._CancelOrderPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOClaimOrdersPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._ClaimOrdersPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOConfirmOrderPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {

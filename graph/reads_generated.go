@@ -284,6 +284,10 @@ func (r *mutationResolver) EraseCustomer(ctx context.Context, input input.EraseC
 	return executeMutation(ctx, r.Resolver, r.store.EraseCustomer, input.Command, nil)
 }
 
+func (r *mutationResolver) ClaimOrders(ctx context.Context, input input.ClaimOrdersInput) (*Payload[commerce.Order], error) {
+	return executeMutation(ctx, r.Resolver, r.store.ClaimOrders, input.Command, nil)
+}
+
 func (r *mutationResolver) PlaceOrder(ctx context.Context, input input.PlaceOrderInput) (*Payload[commerce.Order], error) {
 	return executeMutation(ctx, r.Resolver, r.store.PlaceOrder, input.Command, input.IdempotencyKey)
 }

@@ -22,6 +22,9 @@ func (c *change) addEvent(o commerce.Order, e commerce.Event, at time.Time, firs
 	if o.Erased {
 		model.Erase(&e)
 	}
+	if e.NoteCustomerID.IsGuest() {
+		e.NoteCustomerID = commerce.AnyGuest // not the hash of an address, which would remain after a claim
+	}
 	c.create(model.EventRecord(&c.KeyBuilder, e))
 	// Each new event of the customer's orders replaces this record, and must have a higher ID. So the
 	// IDs of a customer's events follow the order of the commits.

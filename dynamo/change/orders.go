@@ -28,6 +28,10 @@ func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.O
 				return nil, err
 			}
 		}
+		guest := cmd.CustomerID.IsGuest() && caller.scope().All()
+		if err := c.Derivations.CheckReadable(model.OrderGuests); guest && err != nil {
+			return nil, err
+		}
 		expires := c.Derivations.CheckReadable(model.EntityOrderExpiry.Name)
 		if cmd.ExpiresAt != nil && expires != nil {
 			return nil, expires
@@ -42,7 +46,9 @@ func (m Mutations) PlaceOrder(ctx context.Context, caller Caller, cmd commerce.O
 		}
 		var customer commerce.Customer
 		var refusals commerce.UserErrors
-		if records[0] == nil {
+		if guest {
+			customer = commerce.Customer{ID: cmd.CustomerID, OrderCount: new(int)}
+		} else if records[0] == nil {
 			refusals = append(refusals, commerce.NewNotFound("customer", cmd.CustomerID, "customerId"))
 		} else if decoded, err := m.table.DecodeCustomer(model.Reader{Record: records[0]}); err != nil {
 			return nil, err
@@ -603,6 +609,9 @@ func (m Mutations) UpdateOrder(ctx context.Context, caller Caller, cmd commerce.
 			return before, nil
 		}
 		if err := c.Derivations.CheckReadable(model.OrderAdjustments); err != nil {
+			return nil, err
+		}
+		if err := after.CheckGuest(); err != nil {
 			return nil, err
 		}
 		return &after, c.updateOrder(ctx, current, before, &after, commerce.Event{Type: commerce.EventBillingChanged}, nil)

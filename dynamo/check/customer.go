@@ -187,6 +187,9 @@ func (v *customerVerifier) verify(c *check) *diagnosis {
 			diag.addOrphan(kindSpending, rec, "the customer does not exist")
 		}
 	}
+	if v.id.IsGuest() {
+		return diag // a guest has no record of its own
+	}
 	if v.deletion != nil || exists && v.record() == nil && !c.opts.Restore {
 		v.verifyDeletion(c, diag)
 		return diag

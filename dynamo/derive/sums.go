@@ -101,7 +101,7 @@ var sums = []Sum{
 		}},
 	{Target: &model.EntityDailySales, Attributes: []string{model.AttrOrders, model.AttrSpent}, from: []contribution{
 		from(func(o *commerce.Order, to *contributor) {
-			s := o.DailySales(to.layout.DayOf)
+			s := o.DailySales()
 			part, shard := to.layout.OrderCounter(o.ID)
 			target := []string{string(s.Total.Currency), string(s.Day), part, shard}
 			to.add(model.AttrOrders, number(s.Orders), target...)
@@ -111,6 +111,9 @@ var sums = []Sum{
 	{Target: &model.EntitySpending, Local: true, Attributes: []string{model.AttrOrders, model.AttrSpent}, from: []contribution{
 		from(func(o *commerce.Order, to *contributor) {
 			s := o.Spending()
+			if s.CustomerID.IsGuest() {
+				return
+			}
 			target := []string{string(s.CustomerID), s.Month, string(s.Total.Currency)}
 			to.add(model.AttrOrders, number(s.Orders), target...)
 			to.add(model.AttrSpent, s.Total.Amount, target...)
@@ -118,7 +121,7 @@ var sums = []Sum{
 	}},
 	{Target: &model.EntityLastEvent, Local: true, Attributes: []string{model.AttrOpenOrders, model.AttrReservedUnits}, from: []contribution{
 		from(func(o *commerce.Order, to *contributor) {
-			if !o.Status.ReservesStock() {
+			if !o.Status.ReservesStock() || o.CustomerID.IsGuest() {
 				return
 			}
 			to.add(model.AttrOpenOrders, number(1), string(o.CustomerID))
@@ -164,7 +167,9 @@ var sums = []Sum{
 	}},
 	{Target: &model.EntityCustomer, Attributes: []string{model.AttrOrderCount}, Optional: true, Local: true, from: []contribution{
 		from(func(o *commerce.Order, to *contributor) {
-			to.add(model.AttrOrderCount, number(1), string(o.CustomerID))
+			if !o.CustomerID.IsGuest() {
+				to.add(model.AttrOrderCount, number(1), string(o.CustomerID))
+			}
 		}),
 	}},
 	{Target: &model.EntityProduct, Revision: model.AttrStockRevision, Attributes: []string{model.AttrOrderCount}, Optional: true,

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/ordergraph/ordergraph/commerce"
 )
 
 // Derivation is an edge, a claim, or a number or record that adds up other records. A table can lack it, so
@@ -191,6 +193,11 @@ func (all DerivationStatuses) CheckReadable(name string) error {
 // CheckFeatures returns a DerivationUnavailable if a record of the entity e uses a feature that the table
 // does not have.
 func (all DerivationStatuses) CheckFeatures(e *Entity, r Record) error {
+	if e.BaseEntity() == &EntityOrder && commerce.CustomerID(TextOf(r, AttrCustomerID)).IsGuest() {
+		if err := all.CheckReadable(OrderGuests); err != nil {
+			return err
+		}
+	}
 	if e == &EntityReturn {
 		return all.CheckReadable(OrderReturnsFeature)
 	}

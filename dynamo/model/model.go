@@ -219,7 +219,7 @@ var (
 	EntityEmailClaim = Entity{Name: "emailClaim", Description: "e-mail claim",
 		PK: "EMAIL#{emailKey}", SK: "#METADATA", Kind: Claim, Of: &EntityCustomer}
 	EntityOrder = Entity{Name: "order", Description: "order",
-		PK: "ORDER#{orderId}", SK: "#METADATA", IndexPK: "STATUS#{status}", IndexSK: "ORDER#{orderId}", Sharded: true, AddedFeatures: []string{AttrAdjustments, AttrErased, attrReturns, AttrFulfillments}, codec: codecFor[commerce.Order](orderValueAttributes)}
+		PK: "ORDER#{orderId}", SK: "#METADATA", IndexPK: "STATUS#{status}", IndexSK: "ORDER#{orderId}", Sharded: true, AddedFeatures: []string{AttrAdjustments, AttrErased, attrReturns, AttrFulfillments, guestsFeature}, codec: codecFor[commerce.Order](orderValueAttributes)}
 	EntityCustomerOrder = Entity{Name: "customerOrder", Description: "order, the customer's copy",
 		PK: "CUSTOMER#{customerId}", SK: "ORDER#{orderId}", IndexPK: "REP#{employeeId}", IndexSK: "ORDER#{orderId}", Optional: true, Owner: access.PermissionReadOrder, Kind: Copy, Of: &EntityOrder, Renamed: accountRep}
 	EntityOrderItem = Entity{Name: "orderItem", Description: "order item",
@@ -316,6 +316,8 @@ type WritePattern struct {
 	// ErasesOrders reports whether the mutation also finds the next order of a customer with a Query, and
 	// reads up to commerce.MaxLines records in its item collection.
 	ErasesOrders bool
+	// ClaimsOrders reports whether the mutation also finds the next order of a guest with a Query.
+	ClaimsOrders bool
 }
 
 // The write patterns, one per mutation. If the mutation setOrderItem (write pattern WP9) makes an
@@ -328,7 +330,7 @@ var (
 	WriteAssignAccountRep = WritePattern{ID: "WP3", Mutation: "assignAccountRep",
 		Writes: entities(EntityCustomer), OptionalWrites: entities(EntityEmployee), Reads: entities(EntityCustomer, EntityEmployee)}.withEdges(&EntityCustomer)
 	WritePlaceOrder = WritePattern{ID: "WP4", Mutation: "placeOrder", Buckets: true,
-		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityCustomer, EntityOrderCounts, EntitySpending), WritesPerLine: entities(EntityOrderItem, EntityProduct), OptionalWrites: entities(EntityIdempotency, EntityRepOrders, EntityDailySales, EntityOrderExpiry), Reads: entities(EntityCustomer), ReadsPerLine: entities(EntityProduct)}.withEdges(&EntityProduct, AttrAvailable, AttrOrderCount).withEdges(&EntityCustomer, AttrOrderCount)
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts), WritesPerLine: entities(EntityOrderItem, EntityProduct), OptionalWrites: entities(EntityCustomer, EntitySpending, EntityIdempotency, EntityRepOrders, EntityDailySales, EntityOrderExpiry), Reads: entities(EntityCustomer), ReadsPerLine: entities(EntityProduct)}.withEdges(&EntityProduct, AttrAvailable, AttrOrderCount).withEdges(&EntityCustomer, AttrOrderCount)
 	WriteConfirmOrder = WritePattern{ID: "WP5", Mutation: "confirmOrder",
 		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts), OptionalWrites: entities(EntityIdempotency), Reads: entities(EntityOrder)}.withEdges(&EntityOrder)
 	WriteShipOrder = WritePattern{ID: "WP6", Mutation: "shipOrder",
@@ -398,6 +400,10 @@ var (
 	WriteEraseCustomer = WritePattern{ID: "WP40", Mutation: "eraseCustomer",
 		Writes: entities(EntityDeletedCustomer), OptionalWrites: entities(EntityCustomer, EntityCustomerRep, EntityCustomerName, EntityCustomerEmail, EntityEmailClaim, EntityOrder, EntityCustomerOrder, EntityPaymentDue, EntityOrderExpiry, EntityOrderEvent, EntityLastEvent),
 		OptionalWritesPerLine: entities(EntityOrderEvent), Reads: entities(EntityCustomer, EntityDeletedCustomer, EntityOrder), ReadsItems: true, ErasesOrders: true}
+	// A transaction of claimOrders moves an order from the guest's partition to the customer's. The last one
+	// also deletes the guest's last event.
+	WriteClaimOrders = WritePattern{ID: "WP41", Mutation: "claimOrders",
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityCustomer), WritesPerLine: entities(EntityOrderItem), OptionalWrites: entities(EntityLastEvent, EntitySpending, EntityRepOrders), Reads: entities(EntityCustomer, EntityLastEvent, EntityLastEvent, EntityOrder), ReadsItems: true, ClaimsOrders: true}.withEdges(&EntityOrder)
 )
 
 func entities(entities ...Entity) []Entity { return entities }

@@ -9,6 +9,12 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
+// OrderGuests is the name of the feature that a table must have before guests place orders. Servers that do not
+// know it would treat the guest as a deleted customer, and reject the event of a claim.
+const OrderGuests = "order." + guestsFeature
+
+const guestsFeature = "guests"
+
 // CustomerOrderKey identifies the copy of an order in the customer's partition.
 type CustomerOrderKey struct {
 	Customer commerce.CustomerID

@@ -101,6 +101,7 @@ func builtInWritePatterns() []WritePattern {
 		WriteRejectReturn,
 		WriteReceiveReturn,
 		WriteEraseCustomer,
+		WriteClaimOrders,
 	}
 }
 

@@ -35,6 +35,13 @@ func (in EraseCustomerInput) Command(c *Validator) commerce.CustomerErasure {
 	}
 }
 
+// Command validates the input and returns a commerce.GuestOrdersClaim.
+func (in ClaimOrdersInput) Command(c *Validator) commerce.GuestOrdersClaim {
+	return commerce.GuestOrdersClaim{
+		CustomerID: parseValue(c, commerce.ParseID[commerce.CustomerID], in.CustomerID, "customerId"),
+	}
+}
+
 // Command validates the input and returns a commerce.OrderItemChange.
 func (in SetOrderItemInput) Command(c *Validator) commerce.OrderItemChange {
 	return commerce.OrderItemChange{

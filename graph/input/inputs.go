@@ -218,13 +218,16 @@ func parseAddress(c *Validator, in *AddressInput, field string) *commerce.Addres
 }
 
 func parseContact(c *Validator, in *OrderContactInput) *commerce.OrderContact {
+	return parseContactIn(c, "contact", in)
+}
+
+func parseContactIn(c *Validator, field string, in *OrderContactInput) *commerce.OrderContact {
 	if in == nil {
 		return nil
 	}
 	if cmp.Or(in.Email, in.Phone, in.Name) == nil {
-		c.reject(commerce.NewInvalidInput(commerce.FieldPath("contact"), "is empty: set at least one field"))
+		c.reject(commerce.NewInvalidInput(commerce.FieldPath(field), "is empty: set at least one field"))
 	}
-	const field = "contact"
 	return &commerce.OrderContact{
 		Email: parseOptional(c, parseEmail, in.Email, field, "email"),
 		Phone: parseOptional(c, parsePhoneNumber, in.Phone, field, "phone"),
@@ -403,12 +406,26 @@ func (in AssignAccountRepInput) Command(c *Validator) commerce.AccountRepChange 
 
 // Command validates the input and returns a commerce.OrderRequest.
 func (in PlaceOrderInput) Command(c *Validator) commerce.OrderRequest {
+	customer, contact := parseOptional(c, commerce.ParseID[commerce.CustomerID], in.CustomerID, "customerId"), parseContact(c, in.Contact)
+	switch {
+	case in.CustomerID == nil && in.Guest == nil:
+		c.reject(commerce.NewInvalidInput(commerce.FieldPath("customerId"), "is missing: set either customerId or guest"))
+	case in.CustomerID != nil && in.Guest != nil:
+		c.reject(commerce.NewInvalidInput(commerce.FieldPath("guest"), "cannot be combined with customerId: set either customerId or guest"))
+	case in.Guest != nil && contact != nil:
+		c.reject(commerce.NewInvalidInput(commerce.FieldPath("contact"), "cannot be combined with guest: set only guest"))
+	case in.Guest != nil && in.Guest.Email == nil:
+		c.reject(commerce.NewInvalidInput(commerce.FieldPath("guest", "email"), "is missing: set the guest's email address"))
+	case in.Guest != nil:
+		contact = parseContactIn(c, "guest", in.Guest)
+		customer, _ = commerce.GuestID(contact.Email) // an invalid address is already reported
+	}
 	return commerce.OrderRequest{
-		CustomerID:      parseValue(c, commerce.ParseID[commerce.CustomerID], in.CustomerID, "customerId"),
+		CustomerID:      customer,
 		Lines:           parseOrderLines(c, in.Items),
 		ShippingAddress: parseAddress(c, in.ShippingAddress, "shippingAddress"),
 		BillingAddress:  parseBillingAddress(c, in.BillingAddress),
-		Contact:         parseContact(c, in.Contact),
+		Contact:         contact,
 		Adjustments:     parseAdjustments(c, in.Adjustments),
 		ExpiresAt:       in.ExpiresAt,
 		ExpectedTotal:   parseExpectedTotal(c, in.ExpectedTotal),

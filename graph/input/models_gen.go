@@ -144,6 +144,12 @@ type CancelOrderItemsInput struct {
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
+// A customer who claims the orders of a guest.
+type ClaimOrdersInput struct {
+	// The customer's ID.
+	CustomerID string `json:"customerId"`
+}
+
 // An order to confirm.
 type ConfirmOrderInput struct {
 	// The order's ID.
@@ -414,15 +420,21 @@ type OrderLineInput struct {
 
 // An order to place.
 type PlaceOrderInput struct {
-	// The ID of the customer who places the order.
-	CustomerID string `json:"customerId"`
+	// The ID of the customer who places the order. Set either this field or `guest`.
+	CustomerID *string `json:"customerId,omitempty"`
+	// The contact of a guest who places the order without a customer record. The email address is required.
+	// The guest's orders can be claimed later with `claimOrders`.
+	//
+	// Access: staff, admins, services.
+	Guest *OrderContactInput `json:"guest,omitempty"`
 	// The products to order, with their quantities.
 	Items []*OrderLineInput `json:"items"`
 	// The shipping address. It can also be set later, with the mutation `updateShippingAddress`.
 	ShippingAddress *AddressInput `json:"shippingAddress,omitempty"`
 	// The billing address. It can also be set later, with the mutation `updateOrder`.
 	BillingAddress *AddressInput `json:"billingAddress,omitempty"`
-	// Who the shop contacts about the order. It can also be set later, with the mutation `updateOrder`.
+	// Who the shop contacts about the order. It can also be set later, with the mutation `updateOrder`. If
+	// `guest` is set, omit this field.
 	Contact *OrderContactInput `json:"contact,omitempty"`
 	// Up to 20 amounts for shipping, taxes, discounts and fees. The order's total must not be negative.
 	//
@@ -750,7 +762,8 @@ type UpdateOrderInput struct {
 	OrderID string `json:"orderId"`
 	// The billing address.
 	BillingAddress *AddressInput `json:"billingAddress,omitempty"`
-	// Who the shop contacts about the order. It replaces the current contact.
+	// Who the shop contacts about the order. It replaces the current contact. The order of a guest keeps its
+	// email address.
 	Contact *OrderContactInput `json:"contact,omitempty"`
 	// The `version` that the order had when the client read it. If the version has changed since then,
 	// the mutation changes nothing, and returns the user error `VersionConflict` and the current order.

@@ -86,6 +86,26 @@ func erasing(lines, notes int, before ...string) func(*fixture, testing.TB) muta
 	}
 }
 
+// guestOrder returns an order of the guest with Ann's address.
+func guestOrder(n int) mutationInput {
+	return mutationInput{"guest": mutationInput{"email": "Ann@example.com"}, "items": lines(skus(n)...)}
+}
+
+// claiming returns an input for the only order of the guest with Ann's address, or for the first of two orders.
+// The mutations in before have changed the order.
+func claiming(orders, lines int, before ...string) func(*fixture, testing.TB) mutationInput {
+	return func(s *fixture, t testing.TB) mutationInput {
+		id := s.placeWith(t, guestOrder(lines))
+		for _, mutation := range before {
+			s.mutate(t, mutation, moveInput(mutation, id))
+		}
+		if orders > 1 {
+			s.placeWith(t, guestOrder(1))
+		}
+		return mutationInput{"customerId": "ann"}
+	}
+}
+
 // returnInput returns an input for a requested return of one piece of each line of an order.
 func returnInput(lines int, more mutationInput, outstanding bool, before ...string) func(*fixture, testing.TB) mutationInput {
 	return func(s *fixture, t testing.TB) mutationInput {
@@ -183,6 +203,7 @@ func costs() []writeCost {
 		{mutation: "assignAccountRep", variant: "no rep", input: unpreparedInput(mutationInput{"customerId": "ann", "employeeId": nil})},
 		{mutation: "placeOrder", variant: "1 line", lines: 1, input: unpreparedInput(order("bob", 1))},
 		{mutation: "placeOrder", variant: "1 line, account rep", usual: true, lines: 1, input: unpreparedInput(order("ann", 1))},
+		{mutation: "placeOrder", variant: "1 line, guest", usual: true, lines: 1, input: unpreparedInput(guestOrder(1))},
 		{mutation: "placeOrder", variant: "1 line, account rep, idempotency key", lines: 1, input: unpreparedInput(order("ann", 1).with("idempotencyKey", "k"))},
 		{mutation: "placeOrder", variant: "1 line, account rep, 16 stock buckets", lines: 1, input: func(s *fixture, t testing.TB) mutationInput {
 			s.mutate(t, "updateProduct", mutationInput{"sku": "mug", "stockBuckets": 16})
@@ -274,6 +295,10 @@ func costs() []writeCost {
 		{mutation: "eraseCustomer", variant: "an order of 3 lines", usual: true, lines: 1, input: erasing(3, 0)},
 		{mutation: "eraseCustomer", variant: "an order of 3 lines with 30 notes", lines: 31, input: erasing(3, 30)},
 		{mutation: "eraseCustomer", variant: "outstanding payment", lines: 1, input: erasing(3, 0, "recordPayment")},
+		{mutation: "claimOrders", variant: "3 lines, account rep", usual: true, lines: 3, input: claiming(2, 3)},
+		{mutation: "claimOrders", variant: "3 lines, account rep, cancelled, last order", lines: 3, input: claiming(1, 3, "cancelOrder")},
+		{mutation: "claimOrders", variant: full + ", account rep, outstanding payment, last order", lines: commerce.MaxLines, input: claiming(1, commerce.MaxLines, "recordPayment")},
+		{mutation: "claimOrders", variant: "no order: refused", writesNothing: true, input: unpreparedInput(mutationInput{"customerId": "ann"})},
 		{mutation: "recordPayment", variant: "a refund for a return, outstanding payment", input: returnInput(1, mutationInput{"kind": "REFUND", "amount": mutationInput{"amount": "0.2"}, "provider": "stripe", "reference": "re_1"}, true)},
 		{mutation: "requestReturn", variant: "1 of 3 lines", usual: true, input: preparedInput(3, sendBack(1), "confirmOrder", "shipOrder")},
 		{mutation: "requestReturn", variant: fmt.Sprintf("%d of %d lines, outstanding payment, idempotency key", commerce.MaxReturnLines, commerce.MaxLines), input: due(commerce.MaxLines, sendBack(commerce.MaxReturnLines).with("idempotencyKey", "k"), "confirmOrder", "shipOrder")},

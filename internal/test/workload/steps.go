@@ -150,7 +150,11 @@ func (s StepGenerator) Next(field, name string) Step {
 		maybe("employeeId", func() any { return s.employeeID() })
 	case "placeOrder":
 		keyed = true
-		in["customerId"] = s.customerID()
+		if s.mostly(4) {
+			in["customerId"] = s.customerID()
+		} else {
+			in["guest"] = map[string]any{"email": s.customerID() + "@example.com"}
+		}
 		var items []map[string]any
 		for range 1 + s.IntN(3) {
 			items = append(items, map[string]any{"sku": s.productSKU(), "quantity": 1 + s.IntN(3)})
@@ -158,6 +162,8 @@ func (s StepGenerator) Next(field, name string) Step {
 		in["items"] = items
 		maybe("shippingAddress", func() any { return s.address() })
 		maybe("adjustments", func() any { return s.adjustments() })
+	case "claimOrders":
+		in["customerId"] = s.customerID()
 	case "confirmOrder", "deliverOrder", "cancelOrder", "shipOrder":
 		keyed, versioned = true, true
 		maybe("note", func() any { return s.oneOf("soon", "late") })
