@@ -39,7 +39,7 @@ const MaxSalesDays = 31
 // DailySales is the total of the orders placed on one day and in one currency. Cancelled orders are not
 // included. The table divides each day among several records, so that fewer transactions conflict.
 type DailySales struct {
-	// Day is in UTC.
+	// Day is in the time zone of the table.
 	Day Date
 	// Part is the number of the record, as text. Shard is its shard, or empty.
 	Part, Shard string
@@ -48,14 +48,14 @@ type DailySales struct {
 	Orders int
 }
 
-// DailySales returns the amount by which the order increases the sales of a day. For a cancelled order, the
-// amount is 0.
-func (o Order) DailySales() DailySales {
+// DailySales returns the amount by which the order increases the sales of the day that the function dayOf
+// returns for its time. For a cancelled order, the amount is 0.
+func (o Order) DailySales(dayOf func(time.Time) Date) DailySales {
 	s, placed := o.Spending(), o.PlacedAt
 	if at, ok := o.ID.Time(); ok { // the time in the ID never changes
 		placed = at
 	}
-	return DailySales{Day: Date(placed.UTC().Format(time.DateOnly)), Total: s.Total, Orders: s.Orders}
+	return DailySales{Day: dayOf(placed), Total: s.Total, Orders: s.Orders}
 }
 
 // SumDailySales returns the sales of each day, the earliest day first. The parameter parts must contain all

@@ -311,7 +311,14 @@ func (s *Store) keysOfOtherShards(ctx context.Context) ([]string, error) {
 func (s *Store) FirstCounters() int { return model.OrderCountParts * s.table.Layout.Get()[0].Shards }
 
 // Shards returns the number of shards for new records.
-func (s *Store) Shards() int { return s.table.Layout.Get().ShardsAt(s.table.Now()) }
+func (s *Store) Shards() int { return s.table.Layout.Get().At(s.table.Now()).Shards }
+
+// SetTimeZone changes the time zone in which the days of sales begin, and returns the time of the change.
+//
+// Errors: the errors of table.Table.SetTimeZone.
+func (s *Store) SetTimeZone(ctx context.Context, name string) (time.Time, error) {
+	return s.table.SetTimeZone(ctx, name)
+}
 
 // SetShards changes the number of shards for records that are created later, and returns the time of
 // the change. If the number stays the same, the time is zero or in the past. Call CheckTable first.

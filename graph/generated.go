@@ -3884,7 +3884,7 @@ type Query {
   Cost: one DynamoDB Query per shard (access pattern AP43). Access: staff, admins, services.
   """
   sales(
-    "The days, in UTC."
+    "The days, in the time zone of the table."
     placed: DateRange!
     "The currency of the totals, such as ` + "`" + `USD` + "`" + `. Orders in other currencies are not included."
     currency: CurrencyCode!
@@ -4396,7 +4396,7 @@ included.
 Access: staff, admins, services.
 """
 type DailySales @access(permission: LIST_ORDERS) {
-  "The day in UTC."
+  "The day in the time zone of the table."
   day: Date!
   "The sum of the orders' totals. If all orders of the day were cancelled, the sum is 0."
   total: Money!

@@ -325,7 +325,9 @@ func (i *importer) parseLine(text []byte) (lineOutcome, model.Record, error) {
 	layout := i.table.Layout.Get()
 	switch e := model.EntityOf(model.KeyOf(rec)); {
 	case e == &model.EntityLayout:
-		if stored, err := model.DecodeLayout(model.Reader{Record: rec}); err != nil || !slices.EqualFunc(stored.Eras, layout, func(a, b model.Era) bool { return a.Shards == b.Shards && a.From.Equal(b.From) }) {
+		if stored, err := model.DecodeLayout(model.Reader{Record: rec}); err != nil || !slices.EqualFunc(stored.Eras, layout, func(a, b model.Era) bool {
+			return a.Shards == b.Shards && a.From.Equal(b.From) && a.TimeZone == b.TimeZone
+		}) {
 			return outcomeOtherLayout, nil, nil
 		}
 		return outcomeSkipped, nil, nil

@@ -194,7 +194,7 @@ func (c *check) recountStatuses() *recount {
 		placed, err := c.orders.discover(ctx)
 		for _, id := range placed {
 			for _, t := range targets[statusCountsTarget(c.layout().OrderCounter(id))] {
-				if now := all[t]; now.doubt == "" && mayAddUp(t, id) {
+				if now := all[t]; now.doubt == "" && mayAddUp(c.table.Layout.Get(), t, id) {
 					now.doubt = reasonOrdersChanged
 					all[t] = now
 				}

@@ -16,9 +16,9 @@ func counterOf(t derive.Target) derive.Target {
 }
 
 // mayAddUp reports whether an order may contribute to a record with sales or with order counts.
-func mayAddUp(t derive.Target, id commerce.OrderID) bool {
+func mayAddUp(l model.Layout, t derive.Target, id commerce.OrderID) bool {
 	_, isULID := id.Time()
-	return t.Entity != &model.EntityDailySales || !isULID || t.Value(1) == string(commerce.Order{ID: id}.DailySales().Day)
+	return t.Entity != &model.EntityDailySales || !isULID || t.Value(1) == string(commerce.Order{ID: id}.DailySales(l.DayOf).Day)
 }
 
 // salesTargetAt returns the record with a primary key that adds up the sales of a day.

@@ -101,7 +101,7 @@ var sums = []Sum{
 		}},
 	{Target: &model.EntityDailySales, Attributes: []string{model.AttrOrders, model.AttrSpent}, from: []contribution{
 		from(func(o *commerce.Order, to *contributor) {
-			s := o.DailySales()
+			s := o.DailySales(to.layout.DayOf)
 			part, shard := to.layout.OrderCounter(o.ID)
 			target := []string{string(s.Total.Currency), string(s.Day), part, shard}
 			to.add(model.AttrOrders, number(s.Orders), target...)

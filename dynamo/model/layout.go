@@ -6,8 +6,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
+	_ "time/tzdata" // container images often lack the time zones
 
 	"github.com/ordergraph/ordergraph/commerce"
 )
@@ -25,6 +27,9 @@ type Era struct {
 	From time.Time
 	// Shards is the number of partition keys over which each sharded list is spread.
 	Shards int
+	// TimeZone is the IANA name of the time zone in which the days of sales begin. An empty name means
+	// UTC.
+	TimeZone string
 }
 
 // CurrentLayout is the layout that a server uses. It is safe for concurrent use.
@@ -75,7 +80,8 @@ func LayoutOfOldTable(l Layout) StoredLayout {
 }
 
 // layoutAttributes declares the attributes "eras" and "derivations". Each element of "eras" is the
-// number of shards of an era, or the beginning of the era, a space and the number of shards.
+// beginning of an era, its number of shards and its time zone, separated by spaces. The first era has no
+// beginning, and eras in UTC have no time zone.
 func layoutAttributes(a *attributeVisitor, l *layoutRecord) {
 	eras := make([]string, 0, len(l.Eras))
 	for _, e := range l.Eras {
@@ -83,15 +89,15 @@ func layoutAttributes(a *attributeVisitor, l *layoutRecord) {
 		if !e.From.IsZero() {
 			text = Timestamp(e.From) + " " + text
 		}
-		eras = append(eras, text)
+		eras = append(eras, strings.TrimSuffix(text+" "+e.TimeZone, " "))
 	}
-	a.texts("eras", &eras, MaxEras, len(timestampLayout)+len(" ")+len(strconv.Itoa(MaxShards)))
+	a.texts("eras", &eras, MaxEras, len(timestampLayout)+len(" ")+len(strconv.Itoa(MaxShards))+len(" ")+len(longestTimeZone))
 	a.texts("derivations", &l.Derivations, maxDerivations, maxDerivationText)
 	a.version(&l.Version)
 	if a.mode == modeMaximizing {
 		l.Eras = OneEra(MaxShards)
 		for i := 1; i < MaxEras; i++ {
-			l.Eras = append(l.Eras, Era{time.Date(2026, 1, i, 0, 0, 0, 0, time.UTC), MaxShards})
+			l.Eras = append(l.Eras, Era{time.Date(2026, 1, i, 0, 0, 0, 0, time.UTC), MaxShards, longestTimeZone})
 		}
 	}
 	if a.mode != modeReading {
@@ -102,16 +108,20 @@ func layoutAttributes(a *attributeVisitor, l *layoutRecord) {
 	}
 	l.Eras = make(Layout, len(eras))
 	for i, text := range eras {
-		from, shards, later := strings.Cut(text, " ")
-		if !later {
-			from, shards = "", text
-		}
 		var err error
-		if l.Eras[i].Shards, err = strconv.Atoi(shards); err == nil && later {
-			l.Eras[i].From, err = time.Parse(timestampLayout, from)
+		words := strings.Split(text, " ")
+		if i > 0 {
+			l.Eras[i].From, err = time.Parse(timestampLayout, words[0])
+			words = words[1:]
 		}
-		if err != nil {
-			a.Fail("eras", fmt.Sprintf("contains %q instead of a time and a number of shards", text))
+		if len(words) > 1 {
+			l.Eras[i].TimeZone = words[1]
+		}
+		if err == nil && len(words) > 0 {
+			l.Eras[i].Shards, err = strconv.Atoi(words[0])
+		}
+		if err != nil || len(words) == 0 || len(words) > 2 {
+			a.Fail("eras", fmt.Sprintf("contains %q instead of a time, a number of shards and, unless it is UTC, a time zone", text))
 			return
 		}
 	}
@@ -167,6 +177,9 @@ func (l Layout) Check() error {
 		if e.Shards < 1 || e.Shards > MaxShards {
 			return fmt.Errorf("era %d has %d shards, but may have from 1 to %d", i+1, e.Shards, MaxShards)
 		}
+		if _, err := locationOf(e.TimeZone); err != nil {
+			return fmt.Errorf("era %d: %w", i+1, err)
+		}
 		if i == 0 && !e.From.IsZero() || i > 0 && !e.From.After(l[i-1].From) {
 			return fmt.Errorf("era %d begins at %s, and not after the era before it", i+1, Timestamp(e.From))
 		}
@@ -174,7 +187,7 @@ func (l Layout) Check() error {
 	return nil
 }
 
-// String describes the layout, such as "1 shard, 16 shards from 2026-11-28T12:00:00Z".
+// String describes the layout, such as "1 shard, 16 shards from 2026-11-28T12:00:00Z (Europe/Berlin)".
 func (l Layout) String() string {
 	var parts []string
 	for _, era := range l {
@@ -185,19 +198,55 @@ func (l Layout) String() string {
 		if !era.From.IsZero() {
 			text += " from " + era.From.Format(time.RFC3339)
 		}
+		if era.TimeZone != "" {
+			text += " (" + era.TimeZone + ")"
+		}
 		parts = append(parts, text)
 	}
 	return strings.Join(parts, ", ")
 }
 
-// ShardsAt returns the number of shards for records that are created at a time.
-func (l Layout) ShardsAt(at time.Time) int {
+// At returns the era of records that are created at a time.
+func (l Layout) At(at time.Time) Era {
 	for _, era := range slices.Backward(l) {
 		if !era.From.After(at) {
-			return era.Shards
+			return era
 		}
 	}
-	return 1
+	return Era{Shards: 1}
+}
+
+// DayOf returns the day of a time, in the time zone of the era that contains the time.
+func (l Layout) DayOf(at time.Time) commerce.Date {
+	zone, err := locationOf(l.At(at).TimeZone)
+	if err != nil {
+		zone = time.UTC // Check has rejected such a layout
+	}
+	return commerce.Date(at.In(zone).Format(time.DateOnly))
+}
+
+// longestTimeZone is the time zone with the longest name.
+const longestTimeZone = "America/Argentina/ComodRivadavia"
+
+// locations contains the loaded time zones by name, because time.LoadLocation parses a file each time.
+var locations sync.Map
+
+// CheckTimeZone returns an error if name is not the IANA name of a time zone.
+func CheckTimeZone(name string) error {
+	_, err := locationOf(name)
+	return err
+}
+
+func locationOf(name string) (*time.Location, error) {
+	if l, ok := locations.Load(name); ok {
+		return l.(*time.Location), nil
+	}
+	l, err := time.LoadLocation(name)
+	if err != nil || len(name) > len(longestTimeZone) || name == "Local" {
+		return nil, fmt.Errorf("%q is not the name of a time zone, such as Europe/Berlin", name)
+	}
+	locations.Store(name, l)
+	return l, nil
 }
 
 // ShardSuffix returns the end of a shard's index partition key, such as #3. If the table has only

@@ -16,11 +16,13 @@ import (
 
 // drawLayout draws a layout whose eras begin near start.
 func drawLayout(rt *rapid.T, start time.Time) model.Layout {
+	zone := rapid.SampledFrom([]string{"", "Europe/Berlin", "America/Argentina/ComodRivadavia"})
 	l := model.OneEra(rapid.IntRange(1, 5).Draw(rt, "shards"))
+	l[0].TimeZone = zone.Draw(rt, "zone")
 	from := start
 	for range rapid.IntRange(0, 4).Draw(rt, "eras") {
 		from = from.Add(time.Duration(rapid.IntRange(1, 5).Draw(rt, "milliseconds")) * time.Millisecond)
-		l = append(l, model.Era{From: from, Shards: rapid.IntRange(1, 5).Draw(rt, "shards")})
+		l = append(l, model.Era{From: from, Shards: rapid.IntRange(1, 5).Draw(rt, "shards"), TimeZone: zone.Draw(rt, "zone")})
 	}
 	return l
 }
@@ -87,14 +89,41 @@ func TestErasKeepTheKeysOfRecords(t *testing.T) {
 	})
 }
 
+// A day begins at midnight in the time zone of the era, also when the clocks change.
+func TestDaysInATimeZone(t *testing.T) {
+	change := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
+	layout := model.Layout{{Shards: 1}, {From: change, Shards: 1, TimeZone: "Europe/Berlin"}}
+	for at, want := range map[string]commerce.Date{
+		"2026-10-31T23:30:00Z": "2026-10-31", // still UTC
+		"2026-11-01T00:00:00Z": "2026-11-01",
+		"2026-11-01T22:59:59Z": "2026-11-01",
+		"2026-11-01T23:00:00Z": "2026-11-02",
+		"2027-03-27T22:59:59Z": "2027-03-27",
+		"2027-03-27T23:00:00Z": "2027-03-28", // a day of 23 hours begins
+		"2027-03-28T21:59:59Z": "2027-03-28",
+		"2027-03-28T22:00:00Z": "2027-03-29",
+	} {
+		instant, err := time.Parse(time.RFC3339, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := layout.DayOf(instant); got != want {
+			t.Errorf("%s is on %s, want %s", at, got, want)
+		}
+	}
+}
+
 func TestMalformedLayouts(t *testing.T) {
 	for text, want := range map[string]string{
 		"0":                              "0 shards",
 		"129":                            "129 shards",
 		"many":                           `"many" instead of`,
-		"1,2":                            "not after",
+		"1,2":                            `"2" instead of`,
+		"1 2 3":                          `"1 2 3" instead of`,
+		"1 Mars/Base":                    `"Mars/Base" is not the name of a time zone`,
+		"1 Local":                        `"Local" is not the name of a time zone`,
 		"1,yesterday 2":                  `"yesterday 2" instead of`,
-		"2026-11-28T12:00:00.000Z 2":     "era 1 begins at",
+		"2026-11-28T12:00:00.000Z 2":     "instead of",
 		"1,2026-11-28T12:00:00.000Z 200": "200 shards",
 		"1,2026-11-28T12:00:00.000Z 2,2026-11-28T12:00:00.000Z 3": "era 3 begins at",
 	} {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -157,8 +158,41 @@ func (t *Table) SetShards(ctx context.Context, shards int) (from time.Time, err 
 	err = t.UpdateLayout(ctx, func(l *model.StoredLayout) error {
 		last := l.Eras[len(l.Eras)-1]
 		if last.Shards != shards {
-			last = model.Era{From: t.Now().Add(layoutDelay).UTC().Truncate(time.Millisecond), Shards: shards}
+			last.From, last.Shards = t.nextEra(), shards
 			l.Eras = append(l.Eras[:len(l.Eras):len(l.Eras)], last)
+		}
+		from = last.From
+		if err := l.Eras.Check(); err != nil {
+			return fmt.Errorf("the layout would be invalid: %w", err)
+		}
+		return nil
+	})
+	return from, err
+}
+
+// nextEra returns the beginning of a new era. By then, all servers know it.
+func (t *Table) nextEra() time.Time { return t.Now().Add(layoutDelay).UTC().Truncate(time.Millisecond) }
+
+// SetTimeZone sets the time zone in which the days of sales begin, and returns the time of the change. If
+// the table has sales, the days before that time stay as they are. Otherwise, the time zone applies to all
+// days, and the time is zero.
+//
+// Errors: ErrLayoutChanged, errors from WrapError, and an error for an unknown time zone.
+func (t *Table) SetTimeZone(ctx context.Context, name string) (from time.Time, err error) {
+	if name == "UTC" {
+		name = ""
+	}
+	err = t.UpdateLayout(ctx, func(l *model.StoredLayout) error {
+		l.Eras = slices.Clone(l.Eras)
+		last := l.Eras[len(l.Eras)-1]
+		if l.Derivations.Of(model.EntityDailySales.Name).State == model.Absent {
+			for i := range l.Eras {
+				l.Eras[i].TimeZone = name
+			}
+			last.From = time.Time{}
+		} else if last.TimeZone != name {
+			last.From, last.TimeZone = t.nextEra(), name
+			l.Eras = append(l.Eras, last)
 		}
 		from = last.From
 		if err := l.Eras.Check(); err != nil {

@@ -604,14 +604,16 @@ func tableCommand(ctx context.Context, args []string, env Environment) error {
 	if err != nil {
 		return err
 	}
-	if len(words) == 0 || !slices.Contains([]string{"create", "describe", "shards", "plan", "apply", "drop"}, words[0]) {
-		return usageError{"table: expected create, describe, plan, shards with a number, or apply or drop with a name"}
+	if len(words) == 0 || !slices.Contains([]string{"create", "describe", "shards", "time-zone", "plan", "apply", "drop"}, words[0]) {
+		return usageError{"table: expected create, describe, plan, shards with a number, time-zone with a name, or apply or drop with a name"}
 	}
 	isDerivation := slices.Contains([]string{"plan", "apply", "drop"}, words[0])
 	switch {
 	case words[0] == "shards" && len(words) < 2:
 		return usageError{"table shards: expected the number of shards"}
-	case words[0] != "shards" && !isDerivation && len(words) > 1:
+	case words[0] == "time-zone" && len(words) < 2:
+		return usageError{"table time-zone: expected the name of a time zone, such as Europe/Berlin"}
+	case words[0] != "shards" && words[0] != "time-zone" && !isDerivation && len(words) > 1:
 		return usageError{fmt.Sprintf("table: unexpected argument %q", words[1])}
 	case !(c.opts.UnitsPerSecond > 0) || c.opts.Parallel < 1:
 		return usageError{"table: -units-per-second and -parallel must be positive"}
@@ -645,6 +647,9 @@ func tableCommand(ctx context.Context, args []string, env Environment) error {
 	}
 	if words[0] == "shards" {
 		return setShards(ctx, store, cfg, words[1], env)
+	}
+	if words[0] == "time-zone" {
+		return setTimeZone(ctx, store, cfg, words[1], env)
 	}
 	d, err := store.DescribeTable(ctx)
 	if err != nil {
@@ -709,6 +714,26 @@ func setShards(ctx context.Context, store *dynamo.Store, cfg config.Config, text
 		return nil
 	}
 	fmt.Fprintf(env.Stdout, "From %s, table %s spreads new orders and customers over this number of shards: %d. All servers follow; nothing needs to be restarted.\n", from.Format(time.RFC3339), cfg.Table.Table, shards)
+	return nil
+}
+
+// setTimeZone changes the time zone of the sales by day while servers use the table.
+func setTimeZone(ctx context.Context, store *dynamo.Store, cfg config.Config, name string, env Environment) error {
+	if err := model.CheckTimeZone(name); err != nil {
+		return usageError{"table time-zone: " + err.Error()}
+	}
+	if err := store.CheckTable(ctx); err != nil {
+		return withTableName(cfg, err)
+	}
+	from, err := store.SetTimeZone(ctx, name)
+	if err != nil {
+		return withTableName(cfg, err)
+	}
+	since := "All its days"
+	if !from.IsZero() {
+		since = "From " + from.Format(time.RFC3339) + ", its days"
+	}
+	fmt.Fprintf(env.Stdout, "The sales of table %s use the time zone %s. %s begin at midnight there.\n", cfg.Table.Table, name, since)
 	return nil
 }
 

@@ -265,7 +265,7 @@ const smallDataset = `{
 func TestTableShards(t *testing.T) {
 	db, table, variables := newTestTable(t)
 	run(t, "table create", variables...).checkSucceeded(t)
-	for line, message := range map[string]string{"table shards": "the number of shards", "table shards 0": `"0" is not`, "table shards 129": "from 1 to 128", "table shards many": `"many" is not`} {
+	for line, message := range map[string]string{"table shards": "the number of shards", "table shards 0": `"0" is not`, "table shards 129": "from 1 to 128", "table shards many": `"many" is not`, "table time-zone": "the name of a time zone", "table time-zone Mars": `"Mars" is not the name`} {
 		run(t, line, variables...).checkFailed(t, 2, message)
 	}
 	storetest.DeleteLayout(t, db, table)
@@ -273,8 +273,10 @@ func TestTableShards(t *testing.T) {
 	run(t, "table shards 4", append(slices.Clone(variables), "ORDERGRAPH_SHARDS=2")...).checkFailed(t, 1, "ORDERGRAPH_SHARDS=2")
 	run(t, "table shards 1", variables...).checkSucceeded(t, "already has this number of shards: 1.")
 	run(t, "table shards 4", variables...).checkSucceeded(t, "table "+table, "over this number of shards: 4.")
+	run(t, "table time-zone Europe/Berlin", variables...).checkSucceeded(t, "use the time zone Europe/Berlin. All its days")
+	run(t, "table describe", variables...).checkSucceeded(t, "1 shard (Europe/Berlin), 4 shards from ", "Z (Europe/Berlin)")
 	other := append(slices.Clone(variables), "ORDERGRAPH_SHARDS=2")
-	run(t, "table describe", other...).checkSucceeded(t, "shards   1 shard, 4 shards from 20", "fits     yes")
+	run(t, "table describe", other...).checkSucceeded(t, "shards   1 shard (Europe/Berlin), 4 shards from 20", "fits     yes")
 	run(t, "check", other...).checkSucceeded(t, "clean")
 	_, url := serve(t, "-addr 127.0.0.1:0", variables...)
 	if found := postQuery(t, url, `{ orders(first: 100) { nodes { id } } }`); strings.Count(found, `"id"`) != 9 {

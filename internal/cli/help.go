@@ -31,6 +31,7 @@ func commands() []command {
 		{"local", serveLocal, "local [-addr HOST:PORT] [-data FILE] [-ttl-interval TIME]", "serve the embedded store as a DynamoDB endpoint, for the AWS CLI and\nSDKs; by default on 127.0.0.1:8000 and in memory"},
 		{"table", tableCommand, "table create", "create the table and its index"},
 		{"table", tableCommand, "table shards N", "change the number of shards for new records, while servers run"},
+		{"table", tableCommand, "table time-zone NAME", "set the time zone of the days in the sales"},
 		{"table", tableCommand, "table plan [-units-per-second N] [NAME]", "print what it costs to add the list or number NAME to the table;\nwithout NAME, print the state of all lists and numbers"},
 		{"table", tableCommand, "table apply [-units-per-second N] [-parallel N] NAME", "add the list or number NAME to the table, while servers run;\nafter an interruption, run it again"},
 		{"table", tableCommand, "table drop [-units-per-second N] [-parallel N] NAME", "remove the list or number NAME from the table, while servers run"},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
@@ -77,5 +78,44 @@ func TestSalesByDay(t *testing.T) {
 			s.refuseSales(t, `placed: `+placed+`, currency: "USD"`, "BAD_USER_INPUT", "placed")
 		}
 		s.refuseSales(t, `placed: `+april+`, currency: "usd"`, "BAD_USER_INPUT", "currency")
+	})
+}
+
+// Days begin at midnight in the time zone of the table. A later change of the time zone moves no sales.
+func TestSalesInATimeZone(t *testing.T) {
+	t.Parallel()
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		s := newShardedFixture(t, db, smallDataset(t), 3)
+		setZone := func(name string) {
+			t.Helper()
+			if _, err := s.store.SetTimeZone(t.Context(), name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		setZone("Pacific/Pago_Pago") // 11 hours behind UTC
+		s.place(t, "ann", "mug")
+		storetest.MakeReadable(t, storetest.RawTable{T: t, DB: db, Name: s.table, Store: s.store}, model.EntityDailySales.Name)
+		if _, err := s.store.CheckRecords(t.Context(), check.Options{Repair: true, IndexLag: check.NoIndexLag}); err != nil {
+			t.Fatal(err)
+		}
+		s.place(t, "ann", "mug")
+		setZone("UTC")
+		s.place(t, "ann", "mug") // the new time zone applies a minute later
+		s.clock.pass(2 * time.Minute)
+		s.place(t, "ann", "plate")
+		now := s.clock.Now().UTC()
+		if now.Hour() >= 11 {
+			t.Fatalf("it is %s: the days must differ", now)
+		}
+		today := commerce.Date(now.Format(time.DateOnly))
+		yesterday := commerce.Date(now.AddDate(0, 0, -1).Format(time.DateOnly))
+		want := fmt.Sprintf("[%s 22.50 USD 3 %s 12.00 USD 1]", yesterday, today)
+		if got := s.sales(t, fmt.Sprintf(`{from: %q, to: %q}`, yesterday, now.AddDate(0, 0, 1).Format(time.DateOnly))); fmt.Sprint(got) != want {
+			t.Errorf("the sales are %v, want %s", got, want)
+		}
+		report, err := s.store.CheckRecords(t.Context(), check.Options{IndexLag: check.NoIndexLag})
+		if err != nil || report.UnrepairedCount() > 0 {
+			t.Errorf("check finds %+v: %v", report, err)
+		}
 	})
 }
