@@ -148,7 +148,11 @@ func TestNothingCostsMoreThanItAskedFor(t *testing.T) {
 		}
 		held := values(data) - 1
 		largest = max(largest, held)
-		if held > spent || spent > max(operation.cost, len(response.Data)/1024) {
+		whole, err := json.Marshal(response) // errors cost points, too
+		if err != nil {
+			rt.Fatal(err)
+		}
+		if held > spent || spent > max(operation.cost, len(whole)/1024) {
 			rt.Fatalf("%s has the maximum cost %d, %d values in its response and the actual cost %d", query, operation.cost, held, spent)
 		}
 		paid.Settle(spent, response)
