@@ -25,7 +25,7 @@ const compiled = (name) => load(join(folder, 'out', `${name}.js`))
 const { orderDetails, cancelItems, orderInParcel, recordPayment, sendBack, ship, takeBack, warehousesFor } = await compiled('backOffice')
 const { categories, products } = await compiled('catalog')
 const { checkout } = await compiled('checkout')
-const { dashboard, eraseCustomer, moveOrder } = await compiled('desk')
+const { claimOrders, dashboard, eraseCustomer, moveOrder } = await compiled('desk')
 const { follow } = await compiled('live')
 const { orderHistory, spendingOfYear } = await compiled('account')
 const { connect } = await compiled('request')
@@ -311,6 +311,18 @@ for (const { name, open, skip } of engines) {
       assert.deepEqual(last.items.nodes, [{ sku, quantity: 3, shipped: 3, returned: 2, cancelled: 2 }])
       assert.deepEqual([last.paymentState, cents(last.outstanding.amount), cents(last.returns.nodes[0].refunded.amount), last.payments.nodes.length], ['PARTLY_REFUNDED', 0, 1000, 3])
       assert.deepEqual(await stock(), [4, 4])
+    })
+
+    test('claims the orders of a guest', async () => {
+      const input = { id: 'gina', name: 'Gina', email: 'gina@example.com' }
+      const { items } = cart('prod_100', 1)
+      const placed = []
+      for (const email of [input.email, 'Gina@example.com']) {
+        placed.push((await checkout(request, { items, guest: { email } }, async () => true)).order.id)
+      }
+      await ask('mutation ($input: CreateCustomerInput!) { createCustomer(input: $input) { userErrors { message } } }', { input })
+      assert.deepEqual((await claimOrders(request, input.id)).sort(), placed.sort())
+      assert.deepEqual(await claimOrders(request, input.id), [])
     })
 
     test('erases a customer, but not the orders', async () => {

@@ -1,4 +1,4 @@
-import { ConfirmOrderDocument, DashboardDocument, DeliverOrderDocument, EraseCustomerDocument, ShipOrderDocument, type ConfirmOrderMutation, type OrderStateFragment, type OrderStatus, type ShipOrderInput } from './gql/graphql.js'
+import { ClaimOrdersDocument, ConfirmOrderDocument, DashboardDocument, DeliverOrderDocument, EraseCustomerDocument, ShipOrderDocument, type ConfirmOrderMutation, type OrderStateFragment, type OrderStatus, type ShipOrderInput } from './gql/graphql.js'
 import { reaction, type Reaction } from './refusals.js'
 import { present, type Request } from './request.js'
 
@@ -45,6 +45,18 @@ async function send(request: Request, order: OrderStateFragment, move: Move): Pr
       return (await request(ShipOrderDocument, { input: { ...input, ...move.parcel } })).move
     case 'DELIVERED':
       return (await request(DeliverOrderDocument, { input })).move
+  }
+}
+
+/** Claims the orders of the guest with the customer's verified address, one after another, and returns their IDs. It can be called again after a failure. */
+export async function claimOrders(request: Request, customerId: string): Promise<string[]> {
+  const claimed: string[] = []
+  for (;;) {
+    const { order } = present((await request(ClaimOrdersDocument, { input: { customerId } })).claim)
+    if (!order) {
+      return claimed
+    }
+    claimed.push(order.id)
   }
 }
 
