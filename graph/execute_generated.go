@@ -9741,6 +9741,7 @@ func (x *execution) openSubscriptionCustomerOrders(f *operation.Field) (ok bool)
 
 type subscriptionOrderStatusChangedArguments struct {
 	status *commerce.Status
+	after  *string
 }
 
 func readSubscriptionOrderStatusChangedArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
@@ -9750,6 +9751,7 @@ func readSubscriptionOrderStatusChangedArguments(ctx context.Context, generated 
 	}
 	return &subscriptionOrderStatusChangedArguments{
 		status: read["status"].(*commerce.Status),
+		after:  read["after"].(*string),
 	}, nil
 }
 
@@ -9757,7 +9759,7 @@ func (x *execution) openSubscriptionOrderStatusChanged(f *operation.Field) (ok b
 	defer x.recoverPanic(f, &ok)
 	a := f.ArgumentsIn(x.operation.arguments).(*subscriptionOrderStatusChangedArguments)
 	x.currentField = f
-	_, err := x.subscriptionResolvers.OrderStatusChanged(x.resolverCtx, a.status)
+	_, err := x.subscriptionResolvers.OrderStatusChanged(x.resolverCtx, a.status, a.after)
 	return x.recordError(f, err)
 }
 

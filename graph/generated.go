@@ -720,7 +720,7 @@ type ComplexityRoot struct {
 
 	Subscription struct {
 		CustomerOrders     func(childComplexity int, customerID string, after *string) int
-		OrderStatusChanged func(childComplexity int, status *commerce.Status) int
+		OrderStatusChanged func(childComplexity int, status *commerce.Status, after *string) int
 		OrderUpdated       func(childComplexity int, id string, after *string) int
 	}
 
@@ -990,7 +990,7 @@ type ReturnResolver interface {
 type SubscriptionResolver interface {
 	OrderUpdated(ctx context.Context, id string, after *string) (<-chan *feed.OrderChange, error)
 	CustomerOrders(ctx context.Context, customerID string, after *string) (<-chan *feed.OrderChange, error)
-	OrderStatusChanged(ctx context.Context, status *commerce.Status) (<-chan *feed.OrderChange, error)
+	OrderStatusChanged(ctx context.Context, status *commerce.Status, after *string) (<-chan *feed.OrderChange, error)
 }
 
 type ViewerResolver interface {
@@ -5780,8 +5780,11 @@ type Subscription {
     @reads(pattern: "AP33")
 
   """
-  The status changes of all orders. A new order also counts as a status change. The subscription
-  delivers only changes that occur after it starts.
+  The status changes of all orders. A new order also counts as a status change.
+
+  Without ` + "`" + `after` + "`" + `, the subscription delivers only changes that occur after it starts. If ` + "`" + `after` + "`" + ` is
+  set, it delivers all changes after that event, each change once, in the order of their event IDs,
+  and one to three minutes after the change.
 
   Access: staff, admins, services.
   """
@@ -5791,7 +5794,17 @@ type Subscription {
     status.
     """
     status: OrderStatus
+    """
+    The ID of an event in the timeline of any order. The subscription continues after this event. To
+    resume an interrupted subscription, pass the last ` + "`" + `OrderUpdate.id` + "`" + ` that was not null, from a
+    subscription that also had ` + "`" + `after` + "`" + `. To begin, pass a ULID with a time, such as the current
+    time. The server rejects an ID that is older than the table's list of status changes. If the
+    table does not have this list, the server returns ` + "`" + `UNAVAILABLE` + "`" + `: an operator adds it with
+    ` + "`" + `ordergraph table apply orderEvent.statusChanges` + "`" + `.
+    """
+    after: ID
   ): OrderUpdate! @access(permission: LIST_ORDERS)
+    @reads(pattern: "AP52", byHand: "the argument is a status, which has no record")
 }
 
 """
@@ -7727,6 +7740,14 @@ func (ec *executionContext) field_Subscription_orderStatusChanged_args(ctx conte
 		return nil, err
 	}
 	args["status"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOID2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
 	return args, nil
 }
 

@@ -2929,7 +2929,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Subscription.OrderStatusChanged(childComplexity, args["status"].(*commerce.Status)), true
+		return e.ComplexityRoot.Subscription.OrderStatusChanged(childComplexity, args["status"].(*commerce.Status), args["after"].(*string)), true
 	case "Subscription.orderUpdated":
 		if e.ComplexityRoot.Subscription.OrderUpdated == nil {
 			break
@@ -17240,7 +17240,7 @@ func (ec *executionContext) _Subscription_orderStatusChanged(ctx context.Context
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Subscription().OrderStatusChanged(ctx, fc.Args["status"].(*commerce.Status))
+			return ec.Resolvers.Subscription().OrderStatusChanged(ctx, fc.Args["status"].(*commerce.Status), fc.Args["after"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *feed.OrderChange) graphql.Marshaler {

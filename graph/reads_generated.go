@@ -1353,6 +1353,8 @@ func (r *subscriptionResolver) CustomerOrders(ctx context.Context, customerID st
 	return subscribe(ctx, r.Resolver, "customerId", customerID, after, (*Resolver).checkCustomerOrdersSubscription, (*feed.Feed).SubscribeCustomerOrders)
 }
 
+const fieldSubscriptionOrderStatusChanged = 3
+
 const fieldViewerCustomer = 3
 
 func (r *viewerResolver) Customer(ctx context.Context, obj *access.Principal) (*commerce.Customer, error) {

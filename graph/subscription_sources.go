@@ -75,13 +75,17 @@ func subscribe[ID ~string](
 	return r.openSource(ctx, func(ctx context.Context, f *feed.Feed) (*feed.Subscription, error) { return open(f, ctx, id, afterID) })
 }
 
-func (r *Resolver) orderStatusChanged(ctx context.Context, status *commerce.Status) (<-chan *feed.OrderChange, error) {
+func (r *Resolver) orderStatusChanged(ctx context.Context, status *commerce.Status, after *string) (<-chan *feed.OrderChange, error) {
+	afterID, err := parseEventID(after)
+	if err != nil {
+		return nil, err
+	}
 	var to commerce.Status
 	if status != nil {
 		to = *status
 	}
 	return r.openSource(ctx, func(ctx context.Context, f *feed.Feed) (*feed.Subscription, error) {
-		return f.SubscribeOrderStatus(ctx, to)
+		return f.SubscribeOrderStatus(ctx, to, afterID)
 	})
 }
 

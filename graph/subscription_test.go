@@ -478,3 +478,35 @@ func TestEventsReadConsistently(t *testing.T) {
 		t.Errorf("an event reads %v units, a query %v", event, query)
 	}
 }
+
+// A subscription to status changes can resume only if the table lists them, and only after an event in this list.
+func TestResumingStatusChangesNeedsTheList(t *testing.T) {
+	db := storetest.Engines()[0].Client(t)
+	name := storetest.TableName()
+	store := storetest.NewTable(t, db, dynamo.Options{Table: name})
+	e := NewExecutor(Options{Store: store, Feed: storetest.OpenFeed(t, db, store, feed.Options{}), Cursors: paging.NewCursorSigner([]byte("a key for tests"))})
+	now, _ := commerce.MinULIDAt(time.Now().Add(time.Minute))
+	for _, c := range []struct {
+		listed      bool
+		after, code string
+	}{
+		{false, now, errcode.Unavailable},
+		{true, now, ""},
+		{true, "01HVMK3P2QRSV8T4X6Y9ZABCD1", errcode.BadUserInput},
+		{true, "x", errcode.BadUserInput},
+	} {
+		if c.listed {
+			storetest.MakeReadable(t, storetest.RawTable{T: t, DB: db, Name: name, Store: store}, model.StatusChanges)
+		}
+		stream, result := e.Start(t.Context(), Request{Query: fmt.Sprintf("subscription { orderStatusChanged(status: CONFIRMED, after: %q) { id } }", c.after)})
+		code := ""
+		if stream != nil {
+			stream.Close()
+		} else {
+			code, _ = result.Errors[0].Extensions["code"].(string)
+		}
+		if code != c.code {
+			t.Errorf("after %s: the code is %q, want %q: %v", c.after, code, c.code, result.Errors)
+		}
+	}
+}

@@ -11,6 +11,6 @@ func (r *orderUpdateResolver) ID(ctx context.Context, obj *feed.OrderChange) (*s
 	return resumeID(obj), nil
 }
 
-func (r *subscriptionResolver) OrderStatusChanged(ctx context.Context, status *commerce.Status) (<-chan *feed.OrderChange, error) {
-	return r.orderStatusChanged(ctx, status)
+func (r *subscriptionResolver) OrderStatusChanged(ctx context.Context, status *commerce.Status, after *string) (<-chan *feed.OrderChange, error) {
+	return r.orderStatusChanged(ctx, status, after)
 }

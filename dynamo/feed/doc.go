@@ -9,4 +9,7 @@
 // reads missed events up to this ID from the timelines. It receives events with higher IDs from the
 // stream. The Feed may miss some changes in the stream. Subscriptions to orders and customers then
 // read the missed events from the timelines.
+//
+// A Subscription to a status that begins after an event is delayed: it reads all events from the list of
+// status changes. The stream only shows when there are new ones.
 package feed

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -164,13 +165,22 @@ func (f *Feed) SubscribeCustomerOrders(ctx context.Context, id commerce.Customer
 }
 
 // SubscribeOrderStatus subscribes to all orders whose status changes to the given status. If status
-// is zero, it subscribes to all status changes.
+// is zero, it subscribes to all status changes. If after is set, the subscription begins after this
+// event, and delivers events in the order of their IDs, at least a minute after the change.
 //
-// Errors: table.ErrNoStream, and the errors of table.WrapError.
-func (f *Feed) SubscribeOrderStatus(ctx context.Context, status commerce.Status) (*Subscription, error) {
-	// A status has no timeline, so the first changes may have been committed shortly before the
-	// subscription.
-	return f.subscribe(ctx, statusTopic(status), nil, "")
+// Errors: commerce.InvalidError if after is older than the list of status changes,
+// model.DerivationUnavailable if the table does not have this list, table.ErrNoStream, and the errors of
+// table.WrapError.
+func (f *Feed) SubscribeOrderStatus(ctx context.Context, status commerce.Status, after commerce.EventID) (*Subscription, error) {
+	if after == "" {
+		// Without after, the first changes may have been committed shortly before the subscription.
+		return f.subscribe(ctx, statusTopic(status), nil, "")
+	}
+	h := &statusHistory{feed: f, status: status}
+	if err := h.checkResumable(ctx, after); err != nil {
+		return nil, err
+	}
+	return f.subscribe(ctx, statusTopic(status), h, after)
 }
 
 // backlogCapacity returns the number of events from timelines that a subscription may keep in memory.
@@ -193,6 +203,9 @@ func statusTopic(status commerce.Status) topic {
 // subscribe starts a subscription. It waits until the source is ready.
 func (f *Feed) subscribe(ctx context.Context, t topic, h history, after commerce.EventID) (*Subscription, error) {
 	s := &Subscription{feed: f, topic: t, history: h, wake: make(chan struct{}, 1)}
+	if _, s.delayed = h.(*statusHistory); s.delayed {
+		s.lastEventID = after
+	}
 	// Register the subscription before it reads the last event's ID. So the feed receives all events
 	// with a higher ID from the source.
 	run, err := f.attach(s)
@@ -205,7 +218,11 @@ func (f *Feed) subscribe(ctx context.Context, t topic, h history, after commerce
 	case <-ctx.Done():
 		err = table.WrapError("subscribe to", t.String(), ctx.Err())
 	}
-	if err == nil && h != nil {
+	switch {
+	case err != nil:
+	case s.delayed:
+		s.markBehind() // so that Next reads the missed changes
+	case h != nil:
 		err = s.begin(ctx, after)
 	}
 	if err != nil {
@@ -264,17 +281,15 @@ func (f *Feed) Close() {
 	f.runs.Wait()
 }
 
-// endSubscriptions ends a subscription if match returns true for the topic of the subscription. If
-// match is nil, endSubscriptions ends all subscriptions. The subscribers of the ended subscriptions
-// receive err. The caller holds mu.
-func (f *Feed) endSubscriptions(err error, match func(topic) bool) {
-	for t, list := range f.subscriptions {
-		if match == nil || match(t) {
-			for len(list) > 0 {
-				s := list[len(list)-1]
+// endSubscriptions ends each subscription that match accepts. If match is nil, it ends all
+// subscriptions. The subscribers of the ended subscriptions receive err. The caller holds mu.
+func (f *Feed) endSubscriptions(err error, match func(*Subscription) bool) {
+	for _, list := range f.subscriptions {
+		// Iterate backwards, because detach moves the last subscription of the list.
+		for _, s := range slices.Backward(list) {
+			if match == nil || match(s) {
 				s.end(err)
 				f.detach(s)
-				list = f.subscriptions[t]
 			}
 		}
 	}

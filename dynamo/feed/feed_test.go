@@ -113,7 +113,7 @@ func (f *fixture) subscribeCustomer(id commerce.CustomerID, after commerce.Event
 
 func (f *fixture) subscribeStatus(status commerce.Status) *feed.Subscription {
 	f.t.Helper()
-	return f.mustSubscribe(f.feed.SubscribeOrderStatus(f.ctx, status))
+	return f.mustSubscribe(f.feed.SubscribeOrderStatus(f.ctx, status, ""))
 }
 
 func (f *fixture) mustSubscribe(w *feed.Subscription, err error) *feed.Subscription {

@@ -311,7 +311,7 @@ func TestPanicDuringDelivery(t *testing.T) {
 		h.attach(&subscriber{topic: orderTopic(h.orders[0])})
 		f := &subscriber{topic: orderTopic(h.orders[0]), from: 1}
 		h.attach(f)
-		statuses, err := h.feed.SubscribeOrderStatus(h.ctx, 0)
+		statuses, err := h.feed.SubscribeOrderStatus(h.ctx, 0, "")
 		h.must(err)
 		h.set(h.orders[0])
 		h.source.waiting = nil

@@ -133,8 +133,7 @@ func (r *sourceRun) deliver(before, after []map[string]types.AttributeValue) (er
 }
 
 // reportGap reports that changes may have been missed. The source must call reportGap before it
-// delivers later changes. Subscriptions to a status end, because a status has no timeline with the
-// missed changes.
+// delivers later changes. Subscriptions to a status end, unless they read the list of status changes.
 func (r *sourceRun) reportGap(cause error) {
 	f := r.feed
 	f.mu.Lock()
@@ -142,8 +141,8 @@ func (r *sourceRun) reportGap(cause error) {
 	if f.run != r {
 		return
 	}
-	f.log.Warn("changes to the table were missed: the server reads the missed events of orders and customers from the table, and ends all subscriptions to a status", "error", cause, "subscribers", f.subscriptionCount)
-	f.endSubscriptions(fmt.Errorf("%w: changes were missed: %w", table.ErrUnavailable, cause), func(t topic) bool { return t.kind == topicStatus })
+	f.log.Warn("changes to the table were missed: the server reads the missed events of orders and customers from the table, and ends the subscriptions to a status that began without an event", "error", cause, "subscribers", f.subscriptionCount)
+	f.endSubscriptions(fmt.Errorf("%w: changes were missed: %w", table.ErrUnavailable, cause), func(s *Subscription) bool { return s.history == nil })
 	for _, list := range f.subscriptions {
 		for _, s := range list {
 			s.markBehind()

@@ -231,7 +231,7 @@ func TestStreamFaults(t *testing.T) {
 	var w *feed.Subscription
 	for w == nil { // subscribing fails if the stream cannot be read at the beginning
 		var err error
-		if w, err = f.feed.SubscribeOrderStatus(f.ctx, 0); err != nil && !errors.Is(err, table.ErrUnavailable) {
+		if w, err = f.feed.SubscribeOrderStatus(f.ctx, 0, ""); err != nil && !errors.Is(err, table.ErrUnavailable) {
 			t.Log(err)
 		}
 	}
@@ -329,7 +329,7 @@ func TestOneReaderPerShard(t *testing.T) {
 	for i := range subscriptions {
 		group.Go(func() {
 			var err error
-			if subscriptions[i], err = f.feed.SubscribeOrderStatus(f.ctx, 0); err != nil {
+			if subscriptions[i], err = f.feed.SubscribeOrderStatus(f.ctx, 0, ""); err != nil {
 				t.Error(err)
 			}
 		})

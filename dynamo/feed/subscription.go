@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/table"
@@ -15,7 +16,7 @@ import (
 type Subscription struct {
 	feed    *Feed
 	topic   topic
-	history history // nil if the subscription is to a status
+	history history // nil if the subscription is to a status, and began without an event
 	// index is the index of this subscription in the feed's list of subscriptions to the same topic.
 	// The feed's mu protects it.
 	index int
@@ -38,8 +39,16 @@ type Subscription struct {
 	behind bool
 	// catchingUp is true while events from the timelines must be delivered before the queue.
 	catchingUp bool
-	closed     bool
-	err        error
+	// delayed is true if the subscription delivers only events that it has read with history. Its queue
+	// contains only changes by other software.
+	delayed bool
+	// nextRead is the time when a delayed subscription must read again. If it is zero, there is nothing to
+	// read. lastChange is the last time at which there may have been a change.
+	nextRead, lastChange time.Time
+	// readTo is the ID up to which the events in the backlog of a delayed subscription are complete.
+	readTo commerce.EventID
+	closed bool
+	err    error
 }
 
 // begin starts the subscription after the event with the ID after, and reads the later events from
@@ -99,6 +108,8 @@ func (s *Subscription) setBacklog(events []*commerce.Event, until commerce.Event
 	s.feed.backlog.Add(int64(len(events)))
 	if s.readUntil = ""; more {
 		s.readUntil = until
+	} else if s.delayed {
+		s.readTo = until
 	}
 }
 
@@ -119,11 +130,39 @@ func (s *Subscription) Next(ctx context.Context) (OrderChange, error) {
 			}
 			continue
 		}
-		select {
-		case <-s.wake:
-		case <-ctx.Done():
-			return OrderChange{}, ctx.Err() // the subscription continues
+		if err := s.wait(ctx); err != nil {
+			return OrderChange{}, err // the subscription continues
 		}
+	}
+}
+
+// wait waits until Next must continue. It returns the context's error.
+func (s *Subscription) wait(ctx context.Context) error {
+	s.mu.Lock()
+	nextRead := s.nextRead
+	s.mu.Unlock()
+	due := (<-chan time.Time)(nil)
+	if !nextRead.IsZero() {
+		timer := time.NewTimer(nextRead.Sub(s.feed.table.Now()))
+		defer timer.Stop()
+		due = timer.C
+	}
+	select {
+	case <-s.wake:
+	case <-due:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
+}
+
+// readLater lets a delayed subscription read again when all changes up to now can be read. The caller holds
+// mu.
+func (s *Subscription) readLater() {
+	s.lastChange = s.feed.table.Now()
+	if s.nextRead.IsZero() {
+		s.nextRead = s.lastChange.Add(statusDelay)
+		s.notify()
 	}
 }
 
@@ -146,6 +185,7 @@ func (s *Subscription) tryNext() (OrderChange, bool, error) {
 		s.feed.delivered.Add(1)
 		return change, true, nil
 	}
+	s.lastEventID = max(s.lastEventID, s.readTo)
 	if s.behind || s.readUntil != "" {
 		return OrderChange{}, false, s.err
 	}
@@ -178,6 +218,9 @@ func (s *Subscription) isDelivered(change OrderChange) bool {
 func (s *Subscription) mustCatchUp() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if now := s.feed.table.Now(); !s.nextRead.IsZero() && !now.Before(s.nextRead) {
+		s.behind, s.nextRead = true, time.Time{}
+	}
 	return !s.closed && (s.behind || s.readUntil != "")
 }
 
@@ -196,12 +239,16 @@ func (s *Subscription) catchUp(ctx context.Context) error {
 	behind, from, until := s.behind, s.lastEventID, s.readUntil
 	// If the source reports a gap during the read, markBehind sets behind to true again.
 	s.behind = false
+	started := s.feed.table.Now()
 	s.mu.Unlock()
 	events, until, more, err := s.missedEvents(ctx, behind, from, until)
 
 	s.mu.Lock()
 	if err == nil {
 		s.setBacklog(events, until, more)
+		if later := s.lastChange.Add(statusDelay); s.delayed && s.nextRead.IsZero() && later.After(started) {
+			s.nextRead = later
+		}
 		s.mu.Unlock()
 		return nil
 	}
@@ -245,6 +292,10 @@ func (s *Subscription) deliver(change OrderChange) bool {
 	defer s.mu.Unlock()
 	// If the subscription is behind, ignore the change, because the subscription will read it from the
 	// timelines.
+	if s.delayed && change.Position != "" {
+		s.readLater()
+		return true
+	}
 	if s.closed || s.err != nil || s.isDelivered(change) || s.behind && change.Position != "" {
 		return true
 	}
@@ -274,6 +325,9 @@ func (s *Subscription) markBehind() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.behind, s.catchingUp = true, true
+	if s.delayed {
+		s.lastChange = s.feed.table.Now()
+	}
 	s.notify()
 }
 

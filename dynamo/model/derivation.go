@@ -141,6 +141,13 @@ func (all DerivationStatuses) WritesNumber(e *Entity, attribute string) bool {
 	return len(all) == 0 || !slices.Contains(e.AddedNumbers, attribute) || all.Writes(e.Name+"."+attribute)
 }
 
+// hasIndexKeys reports whether the records of an entity have index keys. Without a stored layout, they have no
+// index keys that depend on a feature.
+func (all DerivationStatuses) hasIndexKeys(e *Entity) bool {
+	_, stored := all[e.IndexFeature]
+	return e.IndexFeature == "" || stored && all.Writes(e.IndexFeature)
+}
+
 // ofOldTable returns the statuses in a table that stores none.
 func ofOldTable() DerivationStatuses {
 	all := DerivationStatuses{}

@@ -39,7 +39,7 @@ type CurrentLayout struct{ layout atomic.Pointer[StoredLayout] }
 // that new tables have.
 func NewCurrentLayout(l Layout) *CurrentLayout {
 	c := &CurrentLayout{}
-	c.Set(StoredLayout{Eras: l, Derivations: DerivationStatuses{EntityDailySales.Name: {State: Absent}}})
+	c.Set(StoredLayout{Eras: l, Derivations: DerivationStatuses{EntityDailySales.Name: {State: Absent}, StatusChanges: {State: Absent}}})
 	return c
 }
 
@@ -321,7 +321,7 @@ func (e *Entity) shardsIn(era Era) int {
 // list is not sorted by the time when a record was created. Such lists stay in the first era.
 func (e *Entity) startOf(era Era) (string, bool) {
 	switch e.IndexSK.Placeholders()[0] {
-	case "orderId":
+	case "orderId", "eventId":
 		return commerce.MinULIDAt(era.From)
 	case "createdAt":
 		return Timestamp(era.From), true
@@ -332,7 +332,7 @@ func (e *Entity) startOf(era Era) (string, bool) {
 // hasTime reports whether a position in a list of the entity e begins with a time in the form that
 // Ordergraph writes. Other software can use other IDs for orders.
 func (e *Entity) hasTime(position string) bool {
-	if e.IndexSK.Placeholders()[0] == "orderId" {
+	if name := e.IndexSK.Placeholders()[0]; name == "orderId" || name == "eventId" {
 		_, ok := commerce.OrderID(position).Time()
 		return ok && position == strings.ToUpper(position)
 	}

@@ -177,6 +177,9 @@ type Entity struct {
 	// a table whose layout contains the feature. An older table lacks it until `ordergraph table apply`
 	// adds it.
 	AddedFeatures []string
+	// IndexFeature is the name of the feature that a table must have before records get index keys. If it is
+	// empty, records have them in every table.
+	IndexFeature string
 	// OnRequest reports whether a new table also lacks the derivation, because every order would cost more.
 	OnRequest bool
 	// Renamed maps a placeholder in the keys to its attribute, if their names differ.
@@ -225,7 +228,7 @@ var (
 	EntityOrderItem = Entity{Name: "orderItem", Description: "order item",
 		PK: "ORDER#{orderId}", SK: "ITEM#{sku}", IndexPK: "PRODUCT#{sku}", IndexSK: "ORDER#{orderId}", Sharded: true, LaterShards: 8, Renamed: map[string]string{"sku": "productId"}, codec: codecFor[commerce.LineItem](orderItemAttributes)}
 	EntityOrderEvent = Entity{Name: "orderEvent", Description: "order event",
-		PK: "ORDER#{orderId}", SK: "EVENT#{eventId}", codec: codecFor[commerce.Event](eventAttributes)}
+		PK: "ORDER#{orderId}", SK: "EVENT#{eventId}", IndexPK: "STATUS_CHANGES#{to}", IndexSK: "EVENT#{eventId}", Sharded: true, Optional: true, OnRequest: true, AddedFeatures: []string{attrStatusChanges}, IndexFeature: StatusChanges, codec: codecFor[commerce.Event](eventAttributes)}
 	EntityLastEvent = Entity{Name: "lastEvent", Description: "a customer's last order event",
 		PK: "CUSTOMER#{customerId}", SK: "LAST_EVENT", Owner: access.PermissionReadOrder, Kind: Latest, Of: &EntityOrderEvent, codec: codecFor[lastEvent](lastEventAttributes)}
 	// The sort keys of payments, returns and fulfillments, and of the order's edges, come after its line items and
@@ -486,7 +489,7 @@ func (b *KeyBuilder) keysOf(e *Entity, attributes Record) Keys {
 	if e.isShardedInTable() {
 		k.PK += shardSuffixOf(e.placeholderValue(AttrShard, attributes))
 	}
-	if e.IndexPK != "" && (!e.Optional || attributes[e.AttributeForPlaceholder(e.IndexPK.Placeholders()[0])] != nil) {
+	if e.IndexPK != "" && (!e.Optional || b.Derivations.hasIndexKeys(e) && attributes[e.AttributeForPlaceholder(e.IndexPK.Placeholders()[0])] != nil) {
 		k.IndexPK, k.IndexSK = key(e.IndexPK), key(e.IndexSK)
 		if e.Sharded {
 			shards := b.Layout.shardsAt(e, k.IndexSK)

@@ -240,6 +240,13 @@ func eventAttributes(a *attributeVisitor, e *commerce.Event) {
 	optionalTextAttribute(a, "warehouseId", &e.WarehouseID, commerce.MaxIDLength)
 }
 
+// StatusChanges is the name of the feature that a table must have before the status changes of all orders are
+// listed. Events that are older than the feature are not in the list.
+const (
+	StatusChanges     = "orderEvent." + attrStatusChanges
+	attrStatusChanges = "statusChanges"
+)
+
 // DecodeEvent decodes an event in an order's timeline, or the copy of a customer's last event.
 //
 // Errors: ErrCorrupt.

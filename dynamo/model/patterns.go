@@ -221,5 +221,6 @@ var (
 	OrderReturns         = collectionPattern(47, "returns of an order, oldest first", EntityReturn, Ascending, (*Codec).DecodeReturn).withMaxLength(commerce.MaxReturns)
 	ReturnsByStatus      = indexPattern(48, "returns in a status, newest first", EntityReturn, Descending, (*Codec).DecodeReturn)
 	OrderFulfillmentList = collectionPattern(49, "fulfillments of an order, oldest first", EntityFulfillment, Ascending, (*Codec).DecodeFulfillment)
+	StatusChangesOfAll   = indexPattern(52, "status changes of all orders in a range of event IDs", EntityOrderEvent, Ascending, withoutCodec(DecodeEvent))
 	TrackedFulfillments  = indexPattern(50, "the newest fulfillment with a tracking number; access pattern AP1 then reads the order", EntityFulfillment, Descending, (*Codec).DecodeFulfillment).withMaxLength(1)
 )

@@ -3,7 +3,7 @@
 package model
 
 // LastPattern is the highest number of an access pattern.
-const LastPattern = 50
+const LastPattern = 52
 
 // builtInPatterns returns every access pattern that Ordergraph declares, by number.
 func builtInPatterns() []AccessPattern {
@@ -58,6 +58,7 @@ func builtInPatterns() []AccessPattern {
 		ReturnsByStatus.AccessPattern,
 		OrderFulfillmentList.AccessPattern,
 		TrackedFulfillments.AccessPattern,
+		StatusChangesOfAll.AccessPattern,
 	}
 }
 
