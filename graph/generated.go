@@ -2544,7 +2544,7 @@ type Mutation {
     "The customer."
     input: ClaimOrdersInput!
   ): ClaimOrdersPayload @access(permission: CREATE_CUSTOMER)
-    @userErrors(types: ["InvalidInput", "NotFound", "TooManyLines"])
+    @userErrors(types: ["InvalidInput", "NotFound"])
   """
   Places an order of 1 to 45 products at current prices, and reserves the stock. To order more
   products, place several orders. The prices of all products must have the same currency. If several
@@ -3231,7 +3231,7 @@ type EraseCustomerPayload {
 """
 The result of ` + "`" + `claimOrders` + "`" + `. If the mutation was rejected, ` + "`" + `order` + "`" + ` is null.
 
-User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `TooManyLines` + "`" + `.
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `.
 """
 type ClaimOrdersPayload {
   "The order after the mutation. If the mutation was rejected, the field is null."

@@ -15,7 +15,7 @@ import (
 // ClaimOrders makes the oldest order of the guest with the customer's email address an order of the customer.
 // Callers repeat it until the result is NotFound, because no such order is left.
 //
-// Errors: commerce.NotFound, commerce.TooManyLines, model.DerivationUnavailable, and errors from mutate.
+// Errors: commerce.NotFound, model.DerivationUnavailable, and errors from mutate.
 func (m Mutations) ClaimOrders(ctx context.Context, caller Caller, cmd commerce.GuestOrdersClaim) (*commerce.Order, error) {
 	return mutate(ctx, m.table, &model.WriteClaimOrders, caller, cmd, m.table.DecodeOrder, func(ctx context.Context, c *change) (*commerce.Order, error) {
 		if err := c.Derivations.CheckReadable(model.OrderGuests); err != nil {
@@ -82,7 +82,7 @@ func (c *change) oldestOrder(ctx context.Context, guest commerce.CustomerID, par
 
 // moveOrder makes an order of a guest an order of a customer. current is the order's own record in the table.
 //
-// Errors: commerce.TooManyLines, model.ErrCorrupt, errors from table.WrapError.
+// Errors: model.ErrCorrupt, errors from table.WrapError.
 func (c *change) moveOrder(ctx context.Context, current model.Record, before *commerce.Order, to *commerce.Customer) (*commerce.Order, error) {
 	lastEvent, err := c.lastEventTime(ctx, to.ID)
 	if err != nil {

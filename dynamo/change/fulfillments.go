@@ -129,6 +129,8 @@ func changeFulfillment[C any](ctx context.Context, m Mutations, pattern *model.W
 // errors from table.WrapError.
 func (c *change) updateFulfillment(ctx context.Context, current model.Record, before, after *commerce.Order, items []commerce.LineItem, fulfillment derive.Change, e commerce.Event) (at time.Time, err error) {
 	f := fulfillment.After.(*commerce.Fulfillment)
+	was, existed := fulfillment.Before.(*commerce.Fulfillment)
+	isCancelled := existed && f.Status == commerce.FulfillmentCancelled && was.Status != f.Status
 	after.Fulfilled = derive.FulfillmentTotals(before.Fulfilled, fulfillment)
 	if after.Status == commerce.Shipped && f.Status == commerce.FulfillmentDelivered && (after.Fulfilled == nil || after.Fulfilled.Undelivered == 0) {
 		after.Status = commerce.Delivered
@@ -137,17 +139,17 @@ func (c *change) updateFulfillment(ctx context.Context, current model.Record, be
 		e.From, e.To = before.Status, after.Status
 	}
 	e.Note, e.NoteCustomerID = fmt.Sprintf("%s: %d", f.ID, f.Pieces()), before.CustomerID
-	was, is := *before, *after
-	was.Items, is.Items = items, items
-	changes := []derive.Change{{Before: &was, After: &is}}
+	orderBefore, orderAfter := *before, *after
+	orderBefore.Items, orderAfter.Items = items, items
+	changes := []derive.Change{{Before: &orderBefore, After: &orderAfter}}
 	for _, line := range f.Lines {
 		empty := commerce.InventoryLevel{SKU: line.SKU, WarehouseID: f.WarehouseID}
 		full := empty
 		full.Quantity = line.Quantity
 		switch {
-		case fulfillment.Before == nil:
+		case !existed:
 			changes = append(changes, derive.Change{Before: &full, After: &empty})
-		case f.Status == commerce.FulfillmentCancelled:
+		case isCancelled:
 			changes = append(changes, derive.Change{Before: &empty, After: &full})
 		}
 	}
@@ -159,9 +161,9 @@ func (c *change) updateFulfillment(ctx context.Context, current model.Record, be
 		return at, err
 	}
 	switch {
-	case fulfillment.Before == nil:
+	case !existed:
 		err = c.removeShippedStock(ctx, f.Lines, f.WarehouseID)
-	case f.Status == commerce.FulfillmentCancelled:
+	case isCancelled:
 		err = c.returnStock(ctx, f.Lines, f.WarehouseID)
 	}
 	if err != nil {

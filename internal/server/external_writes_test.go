@@ -211,6 +211,13 @@ func TestOrdersOfTwoHundredLines(t *testing.T) {
 					return
 				}
 				try("shipOrder", order.with("warehouseId", "hall").with("withoutAddress", true), false)
+				var some []mutationInput
+				for i := range 50 {
+					some = append(some, mutationInput{"sku": fmt.Sprintf("s%03d", i), "quantity": 1})
+				}
+				if lines > len(some) && lines <= table.MaxTransactionActions {
+					s.refuse(t, "cancelOrderItems", order.with("lines", some), "TOO_MANY_LINES input.lines")
+				}
 				if lines <= table.MaxTransactionActions { // some of the lines could be shipped
 					s.refuse(t, "createFulfillment", order.with("warehouseId", "hall").with("withoutAddress", true), "TOO_MANY_LINES input.lines")
 				}

@@ -77,6 +77,8 @@ func TestFulfillments(t *testing.T) {
 		}
 		s.mutate(t, "cancelFulfillment", of(first))
 		want("cancelled", "CONFIRMED", "UNFULFILLED", "[{mug 0} {plate 0}]", "99 of 102 available, 100 in north, 2 in south")
+		s.mutate(t, "updateTracking", of(first).with("carrier", "DHL"))
+		want("the tracking of a cancelled parcel changed", "CONFIRMED", "UNFULFILLED", "[{mug 0} {plate 0}]", "99 of 102 available, 100 in north, 2 in south")
 		s.refuse(t, "cancelFulfillment", of(first), "INVALID input.fulfillmentId")
 		s.refuse(t, "deliverFulfillment", of(first), "INVALID input.fulfillmentId")
 
@@ -102,7 +104,7 @@ func TestFulfillments(t *testing.T) {
 				t.Errorf("the order with tracking number %q is %v", number, o)
 			}
 		}
-		s.mutate(t, "deliverFulfillment", of(second).with("expectedVersion", 10))
+		s.mutate(t, "deliverFulfillment", of(second).with("expectedVersion", 11))
 		want("delivered", "DELIVERED", "FULFILLED", "[{mug 3} {plate 1}]", "99 of 99 available, 99 in north, 0 in south")
 		storetest.AssertConsistent(t, db, s.table, 1)
 	})
