@@ -30,7 +30,7 @@ func confirmed(t *testing.T, store *dynamo.Store, n int) commerce.FulfillmentReq
 	return commerce.FulfillmentRequest{OrderID: o.ID, WarehouseID: "w1", Lines: []commerce.FulfillmentLine{{SKU: "p01", Quantity: 1}}, WithoutAddress: true, TrackingNumber: "1Z"}
 }
 
-// Of ten concurrent parcels with one piece each, only those of the two ordered pieces are shipped. A check
+// Of ten concurrent parcels with one piece each, only two are shipped, because two pieces were ordered. A check
 // repairs what follows from them, and an export contains them.
 func TestConcurrentFulfillments(t *testing.T) {
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
