@@ -111,11 +111,13 @@ func isUnavailable(err error) bool {
 // stream has gaps, the number of shards changes, and subscribers go away and resume on another server.
 func TestStatusChangesAreDeliveredOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		engine, now := embedded.New(), time.Now().Truncate(time.Millisecond)
+		engine, now := embedded.New(), atomic.Int64{} // in milliseconds; the feeds read it in other goroutines
+		now.Store(time.Now().UnixMilli())
+		advance := func(d time.Duration) { now.Add(d.Milliseconds()) }
 		var servers []*dynamo.Store
 		for range 3 {
 			skew := time.Duration(rapid.IntRange(-5000, 5000).Draw(t, "skew")) * time.Millisecond
-			s, err := dynamo.New(engine.Client(), dynamo.Options{Table: "orders", Clock: func() time.Time { return now.Add(skew) }, Shards: rapid.IntRange(1, 3).Draw(t, "shards")})
+			s, err := dynamo.New(engine.Client(), dynamo.Options{Table: "orders", Clock: func() time.Time { return time.UnixMilli(now.Load()).Add(skew) }, Shards: rapid.IntRange(1, 3).Draw(t, "shards")})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -135,7 +137,7 @@ func TestStatusChangesAreDeliveredOnce(t *testing.T) {
 		h.must(err)
 		d, err := model.FindDerivation(model.StatusChanges)
 		h.must(err)
-		_, err = servers[0].ApplyDerivation(h.ctx, d, dynamo.DerivationOptions{OnStatus: func(model.DerivationStatus) { now = now.Add(time.Minute) }})
+		_, err = servers[0].ApplyDerivation(h.ctx, d, dynamo.DerivationOptions{OnStatus: func(model.DerivationStatus) { advance(time.Minute) }})
 		h.must(err)
 		for _, s := range servers {
 			h.must(s.Ping(h.ctx))
@@ -188,7 +190,6 @@ func TestStatusChangesAreDeliveredOnce(t *testing.T) {
 			h.orders = append(h.orders, o.ID)
 			record(o)
 		}
-		advance := func(d time.Duration) { now = now.Add(d) }
 		advance(10 * time.Second)
 		place()
 		t.Repeat(map[string]func(*rapid.T){
