@@ -24,7 +24,8 @@ const (
 	// the status changes of all orders.
 	PermissionListOrders
 	// PermissionReadActor allows reading the name of the caller who caused an event in an order's
-	// timeline, recorded a payment or requested a return, and the reason why an order is on hold.
+	// timeline, recorded a payment or requested a return, the reason why an order is on hold, and
+	// the tags of an order.
 	PermissionReadActor
 	// PermissionReadNote allows reading the notes in an order's timeline. GrantOwn covers only the notes
 	// that the caller's own customer account wrote, or that staff wrote for it.

@@ -133,6 +133,14 @@ type ReleaseRequest struct {
 	ExpectedVersion *int
 }
 
+// TagsChange is the command to remove and then add tags of an order.
+type TagsChange struct {
+	OrderID     OrderID
+	Add, Remove []string `json:",omitempty"`
+	// If ExpectedVersion is not nil, the change is rejected unless the order has this version.
+	ExpectedVersion *int
+}
+
 // PaymentRecord is the command to record a payment of an order.
 type PaymentRecord struct {
 	OrderID OrderID

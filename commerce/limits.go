@@ -26,6 +26,10 @@ const (
 	// size in bytes of the label of an adjustment.
 	MaxAdjustments     = 20
 	MaxAdjustmentLabel = 100
+	// MaxTags is the maximum number of tags of an order. MaxTag is the maximum size in bytes of a
+	// tag.
+	MaxTags = 20
+	MaxTag  = 64
 	// MaxNote is the maximum size in bytes of a note.
 	MaxNote = 1000
 	// MaxPhoneNumbers is the maximum number of phone numbers of a customer or an employee.

@@ -35,6 +35,8 @@ type Order struct {
 	TrackingNumber, Carrier string
 	// Hold is nil unless the order is on hold.
 	Hold *OrderHold
+	// Tags are words by which staff find the order, in ascending order. There are at most MaxTags.
+	Tags []string
 	// ExpiresAt is when the order is cancelled unless it was confirmed, paid or held until then. It is nil
 	// if the order does not expire.
 	ExpiresAt *time.Time
@@ -141,6 +143,7 @@ const (
 	EventNoteAdded              EventType = "note_added"
 	EventHeld                   EventType = "held"
 	EventReleased               EventType = "released"
+	EventTagsChanged            EventType = "tags_changed"
 	EventPaymentRecorded        EventType = "payment_recorded"
 	EventErased                 EventType = "erased"
 	EventClaimed                EventType = "claimed"
@@ -161,7 +164,7 @@ const (
 func ParseEventType(s string) (EventType, error) {
 	switch t := EventType(s); t {
 	case EventPlaced, EventConfirmed, EventShipped, EventDelivered, EventCancelled, EventItemSet, EventItemRemoved, EventItemsCancelled,
-		EventShippingAddressChanged, EventAdjustmentsChanged, EventBillingChanged, EventCustomFieldsChanged, EventNoteAdded, EventHeld, EventReleased, EventPaymentRecorded,
+		EventShippingAddressChanged, EventAdjustmentsChanged, EventBillingChanged, EventCustomFieldsChanged, EventNoteAdded, EventHeld, EventReleased, EventTagsChanged, EventPaymentRecorded,
 		EventReturnRequested, EventReturnApproved, EventReturnRejected, EventReturnReceived, EventErased, EventClaimed,
 		EventFulfillmentCreated, EventTrackingUpdated, EventFulfillmentDelivered, EventFulfillmentCancelled, EventImported:
 		return t, nil
@@ -204,7 +207,7 @@ func (e Event) HasServerNote() bool {
 // IsByStaff reports whether customers cannot cause events of the type, so the actor is no customer.
 func (t EventType) IsByStaff() bool {
 	switch t {
-	case EventConfirmed, EventShipped, EventDelivered, EventItemsCancelled, EventAdjustmentsChanged, EventHeld, EventReleased, EventPaymentRecorded,
+	case EventConfirmed, EventShipped, EventDelivered, EventItemsCancelled, EventAdjustmentsChanged, EventHeld, EventReleased, EventTagsChanged, EventPaymentRecorded,
 		EventFulfillmentCreated, EventTrackingUpdated, EventFulfillmentDelivered, EventFulfillmentCancelled, EventErased, EventClaimed, EventReturnApproved, EventReturnRejected, EventReturnReceived:
 		return true
 	default:

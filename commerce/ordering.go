@@ -291,6 +291,19 @@ func (o Order) WithCustomFields(c CustomFieldsChange) (Order, error) {
 	return o, nil
 }
 
+// WithTags returns a copy of the order with changed tags.
+//
+// It returns InvalidInput if the order would have too many tags.
+func (o Order) WithTags(c TagsChange) (Order, error) {
+	o.Tags = slices.DeleteFunc(slices.Clone(o.Tags), func(tag string) bool { return slices.Contains(c.Remove, tag) })
+	o.Tags = append(o.Tags, c.Add...)
+	slices.Sort(o.Tags)
+	if o.Tags = slices.Compact(o.Tags); len(o.Tags) > MaxTags {
+		return Order{}, NewInvalidInput(FieldPath("add"), "would give the order %d tags: use at most %d", len(o.Tags), MaxTags)
+	}
+	return o, nil
+}
+
 // WithHold returns a copy of the order that is on hold. If it was on hold before, only the reason changes.
 //
 // It returns InvalidTransition if the order has been shipped or cancelled.

@@ -77,6 +77,12 @@ func TestRecordSizesStayWithinBounds(t *testing.T) {
 	order.ExpiresAt = new(placed.PlacedAt.Add(time.Hour))
 	_, err = store.PlaceOrder(ctx, caller(), order)
 	must(err)
+	tags := commerce.TagsChange{OrderID: placed.ID}
+	for n := range commerce.MaxTags {
+		tags.Add = append(tags.Add, id(n))
+	}
+	_, err = store.TagOrder(ctx, caller(), tags)
+	must(err)
 	captured, err := commerce.ParseMoney("9999999999999.99", "USD")
 	must(err)
 	_, err = store.RecordPayment(ctx, change.Caller{ID: "anonymous", Name: name}, commerce.PaymentRecord{

@@ -118,7 +118,8 @@ func (s StatusSet) statuses() []commerce.Status {
 
 // ReadPage returns one page of a list. An empty list is not an error. The page leaves out records
 // that cannot be decoded (see Page.Malformed), and records of other software that are not in the
-// list, although their keys begin like the list's keys.
+// list, although their keys begin like the list's keys. If the list contains only keys, the page
+// leaves out records that do not exist or are no longer in the list.
 //
 // Errors: commerce.InvalidError (a value is not valid in a key),
 // table.ErrUnavailable, table.ErrNoTable and table.ErrAccessDenied.
@@ -143,13 +144,17 @@ func ReadPage[V any](ctx context.Context, s *Store, p *model.ListPattern[V], r L
 	if err != nil {
 		return Page[V]{}, err
 	}
+	if err := s.keepListed(ctx, l, rows); err != nil {
+		return Page[V]{}, err
+	}
 	items := make([]V, len(rows))
 	positions := make([]string, len(rows))
 	var leftOut []error
 	for i, row := range rows {
 		positions[i] = row.position
-		if items[i], err = p.Decode(&s.table.Codec, row.record); !l.pattern.Matches(row.record) {
-			err = errNotInList
+		err = errNotInList
+		if !row.record.Absent() {
+			items[i], err = p.Decode(&s.table.Codec, row.record)
 		}
 		switch {
 		case errors.Is(err, model.ErrCorrupt), errors.Is(err, errNotInList):
@@ -170,6 +175,38 @@ func ReadPage[V any](ctx context.Context, s *Store, p *model.ListPattern[V], r L
 		slices.Reverse(leftOut)
 	}
 	return page.without(leftOut), nil
+}
+
+// keepListed removes the records of rows that are not in the list. If the list contains only keys,
+// it then replaces them by the records with these keys, which need a further request.
+func (s *Store) keepListed(ctx context.Context, l listQuery, rows []row) error {
+	for i := range rows {
+		if !l.pattern.Matches(rows[i].record) {
+			rows[i].record = model.Reader{}
+		}
+	}
+	if l.pattern.Records == nil {
+		return nil
+	}
+	e, page := l.pattern.Entities()[0], rows[:min(len(rows), l.page.Limit)] // a further row only shows that the list continues
+	var keys []model.Keys
+	var edges []*model.Reader
+	for i := range page {
+		if edge := &page[i].record; !edge.Absent() {
+			keys, edges = append(keys, e.Of.KeyFromValues(e.KeyValues(edge.Key()))), append(edges, edge)
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	records, err := s.table.GetMany(ctx, l.pattern.Records, keys)
+	for i, r := range records {
+		if !e.HasElement(edges[i].Key(), r) {
+			r = model.Reader{}
+		}
+		*edges[i] = r
+	}
+	return err
 }
 
 // newListQuery determines which partitions and which range of sort keys must be read for a list

@@ -95,7 +95,7 @@ func newHardFixture(name string, shards, run int) *fixture {
 		"email": quoted("customer0@example.com", "nobody@example.com"), "status": {`PENDING`, `DELIVERED`, `CANCELLED`},
 		"statuses": {`[PENDING, CONFIRMED]`, `SHIPPED`, `null`, `[PENDING, DELIVERED, CANCELLED, SHIPPED]`},
 		"placed":   {`{from: "2025-01-01T00:00:00Z"}`, `{}`, `null`}, "hired": {`{from: "2020-01-01"}`, `{}`},
-		"category": quoted(padded("Things", 200)), "name": quoted(padded("Rep", 200)), "jobTitle": quoted(padded("Rep", 200)),
+		"tag": quoted(padded("tag", commerce.MaxTag), "none"), "category": quoted(padded("Things", 200)), "name": quoted(padded("Rep", 200)), "jobTitle": quoted(padded("Rep", 200)),
 	}}
 	w.store = func(t *testing.T, db *dynamodb.Client) *dynamo.Store {
 		t.Helper()
@@ -143,6 +143,12 @@ func newHardFixture(name string, shards, run int) *fixture {
 			o := commerce.OrderWithItems{Order: commerce.Order{ID: hardOrder(n), CustomerID: owner, Status: commerce.Statuses()[n/run*3%5], PlacedAt: at, UpdatedAt: at,
 				Total: price, AccountRepID: rep(n % 2), Version: 1 << 40, ShippingAddress: &commerce.Address{Recipient: padded("a", 200), Line1: padded("a", 200),
 					Line2: padded("a", 200), City: padded("a", 200), Region: padded("a", 200), PostalCode: padded("a", 200), CountryCode: "US"}}}
+			if n%2 == 0 || w.full {
+				for tag := range commerce.MaxTags - 1 {
+					o.Tags = append(o.Tags, padded(fmt.Sprintf("t%02d", tag), commerce.MaxTag))
+				}
+				o.Tags = append(o.Tags, padded("tag", commerce.MaxTag))
+			}
 			lines := 2
 			switch n % 20 {
 			case 3, 10:

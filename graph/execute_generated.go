@@ -251,6 +251,8 @@ func objectTypeOf(name string) operation.ObjectType {
 		return operation.ObjectType{Satisfies: spendingImplementors, Field: numberSpending}
 	case "Subscription":
 		return operation.ObjectType{Satisfies: subscriptionImplementors, Field: numberSubscription}
+	case "TagOrderPayload":
+		return operation.ObjectType{Satisfies: tagOrderPayloadImplementors, Field: numberTagOrderPayload}
 	case "TooManyLines":
 		return operation.ObjectType{Satisfies: tooManyLinesImplementors, Field: numberTooManyLines}
 	case "TransferInventoryPayload":
@@ -3426,46 +3428,48 @@ func numberMutation(name string) (int, operation.ArgumentsReader) {
 		return 17, readMutationHoldOrderArguments
 	case "releaseOrder":
 		return 18, readMutationReleaseOrderArguments
+	case "tagOrder":
+		return 19, readMutationTagOrderArguments
 	case "recordPayment":
-		return 19, readMutationRecordPaymentArguments
+		return 20, readMutationRecordPaymentArguments
 	case "requestReturn":
-		return 20, readMutationRequestReturnArguments
+		return 21, readMutationRequestReturnArguments
 	case "approveReturn":
-		return 21, readMutationApproveReturnArguments
+		return 22, readMutationApproveReturnArguments
 	case "rejectReturn":
-		return 22, readMutationRejectReturnArguments
+		return 23, readMutationRejectReturnArguments
 	case "receiveReturn":
-		return 23, readMutationReceiveReturnArguments
+		return 24, readMutationReceiveReturnArguments
 	case "createFulfillment":
-		return 24, readMutationCreateFulfillmentArguments
+		return 25, readMutationCreateFulfillmentArguments
 	case "updateTracking":
-		return 25, readMutationUpdateTrackingArguments
+		return 26, readMutationUpdateTrackingArguments
 	case "deliverFulfillment":
-		return 26, readMutationDeliverFulfillmentArguments
+		return 27, readMutationDeliverFulfillmentArguments
 	case "cancelFulfillment":
-		return 27, readMutationCancelFulfillmentArguments
+		return 28, readMutationCancelFulfillmentArguments
 	case "cancelOrderItems":
-		return 28, readMutationCancelOrderItemsArguments
+		return 29, readMutationCancelOrderItemsArguments
 	case "createProduct":
-		return 29, readMutationCreateProductArguments
+		return 30, readMutationCreateProductArguments
 	case "updateProduct":
-		return 30, readMutationUpdateProductArguments
+		return 31, readMutationUpdateProductArguments
 	case "createWarehouse":
-		return 31, readMutationCreateWarehouseArguments
+		return 32, readMutationCreateWarehouseArguments
 	case "updateWarehouse":
-		return 32, readMutationUpdateWarehouseArguments
+		return 33, readMutationUpdateWarehouseArguments
 	case "setInventoryLevel":
-		return 33, readMutationSetInventoryLevelArguments
+		return 34, readMutationSetInventoryLevelArguments
 	case "adjustInventory":
-		return 34, readMutationAdjustInventoryArguments
+		return 35, readMutationAdjustInventoryArguments
 	case "transferInventory":
-		return 35, readMutationTransferInventoryArguments
+		return 36, readMutationTransferInventoryArguments
 	case "hireEmployee":
-		return 36, readMutationHireEmployeeArguments
+		return 37, readMutationHireEmployeeArguments
 	case "updateEmployee":
-		return 37, readMutationUpdateEmployeeArguments
+		return 38, readMutationUpdateEmployeeArguments
 	case "setCustomFields":
-		return 38, readMutationSetCustomFieldsArguments
+		return 39, readMutationSetCustomFieldsArguments
 	default:
 		return 0, nil
 	}
@@ -3694,7 +3698,19 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectReleaseOrderPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 19: // recordPayment
+	case 19: // tagOrder
+		v, ok := x.resolveMutationTagOrder(f)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectTagOrderPayload(f.Set, v)
+		x.leave()
+		return written || x.writeNull()
+	case 20: // recordPayment
 		v, ok := x.resolveMutationRecordPayment(f)
 		if !ok {
 			return x.writeNull()
@@ -3706,7 +3722,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectRecordPaymentPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 20: // requestReturn
+	case 21: // requestReturn
 		v, ok := x.resolveMutationRequestReturn(f)
 		if !ok {
 			return x.writeNull()
@@ -3718,7 +3734,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectRequestReturnPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 21: // approveReturn
+	case 22: // approveReturn
 		v, ok := x.resolveMutationApproveReturn(f)
 		if !ok {
 			return x.writeNull()
@@ -3730,7 +3746,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectApproveReturnPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 22: // rejectReturn
+	case 23: // rejectReturn
 		v, ok := x.resolveMutationRejectReturn(f)
 		if !ok {
 			return x.writeNull()
@@ -3742,7 +3758,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectRejectReturnPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 23: // receiveReturn
+	case 24: // receiveReturn
 		v, ok := x.resolveMutationReceiveReturn(f)
 		if !ok {
 			return x.writeNull()
@@ -3754,7 +3770,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectReceiveReturnPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 24: // createFulfillment
+	case 25: // createFulfillment
 		v, ok := x.resolveMutationCreateFulfillment(f)
 		if !ok {
 			return x.writeNull()
@@ -3766,7 +3782,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectCreateFulfillmentPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 25: // updateTracking
+	case 26: // updateTracking
 		v, ok := x.resolveMutationUpdateTracking(f)
 		if !ok {
 			return x.writeNull()
@@ -3778,7 +3794,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectUpdateTrackingPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 26: // deliverFulfillment
+	case 27: // deliverFulfillment
 		v, ok := x.resolveMutationDeliverFulfillment(f)
 		if !ok {
 			return x.writeNull()
@@ -3790,7 +3806,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectDeliverFulfillmentPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 27: // cancelFulfillment
+	case 28: // cancelFulfillment
 		v, ok := x.resolveMutationCancelFulfillment(f)
 		if !ok {
 			return x.writeNull()
@@ -3802,7 +3818,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectCancelFulfillmentPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 28: // cancelOrderItems
+	case 29: // cancelOrderItems
 		v, ok := x.resolveMutationCancelOrderItems(f)
 		if !ok {
 			return x.writeNull()
@@ -3814,7 +3830,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectCancelOrderItemsPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 29: // createProduct
+	case 30: // createProduct
 		v, ok := x.resolveMutationCreateProduct(f)
 		if !ok {
 			return x.writeNull()
@@ -3826,7 +3842,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectCreateProductPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 30: // updateProduct
+	case 31: // updateProduct
 		v, ok := x.resolveMutationUpdateProduct(f)
 		if !ok {
 			return x.writeNull()
@@ -3838,7 +3854,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectUpdateProductPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 31: // createWarehouse
+	case 32: // createWarehouse
 		v, ok := x.resolveMutationCreateWarehouse(f)
 		if !ok {
 			return x.writeNull()
@@ -3850,7 +3866,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectCreateWarehousePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 32: // updateWarehouse
+	case 33: // updateWarehouse
 		v, ok := x.resolveMutationUpdateWarehouse(f)
 		if !ok {
 			return x.writeNull()
@@ -3862,7 +3878,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectUpdateWarehousePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 33: // setInventoryLevel
+	case 34: // setInventoryLevel
 		v, ok := x.resolveMutationSetInventoryLevel(f)
 		if !ok {
 			return x.writeNull()
@@ -3874,7 +3890,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectSetInventoryLevelPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 34: // adjustInventory
+	case 35: // adjustInventory
 		v, ok := x.resolveMutationAdjustInventory(f)
 		if !ok {
 			return x.writeNull()
@@ -3886,7 +3902,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectAdjustInventoryPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 35: // transferInventory
+	case 36: // transferInventory
 		v, ok := x.resolveMutationTransferInventory(f)
 		if !ok {
 			return x.writeNull()
@@ -3898,7 +3914,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectTransferInventoryPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 36: // hireEmployee
+	case 37: // hireEmployee
 		v, ok := x.resolveMutationHireEmployee(f)
 		if !ok {
 			return x.writeNull()
@@ -3910,7 +3926,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectHireEmployeePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 37: // updateEmployee
+	case 38: // updateEmployee
 		v, ok := x.resolveMutationUpdateEmployee(f)
 		if !ok {
 			return x.writeNull()
@@ -3922,7 +3938,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectUpdateEmployeePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 38: // setCustomFields
+	case 39: // setCustomFields
 		v, ok := x.resolveMutationSetCustomFields(f)
 		if !ok {
 			return x.writeNull()
@@ -4332,6 +4348,28 @@ func (x *execution) resolveMutationReleaseOrder(f *operation.Field) (v *Payload[
 	a := f.ArgumentsIn(x.operation.arguments).(*mutationReleaseOrderArguments)
 	x.currentField = f
 	v, err := x.mutationResolvers.ReleaseOrder(x.resolverCtx, a.input)
+	return v, x.recordError(f, err)
+}
+
+type mutationTagOrderArguments struct {
+	input input.TagOrderInput
+}
+
+func readMutationTagOrderArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_tagOrder_args(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return &mutationTagOrderArguments{
+		input: read["input"].(input.TagOrderInput),
+	}, nil
+}
+
+func (x *execution) resolveMutationTagOrder(f *operation.Field) (v *Payload[commerce.Order], ok bool) {
+	defer x.recoverPanic(f, &ok)
+	a := f.ArgumentsIn(x.operation.arguments).(*mutationTagOrderArguments)
+	x.currentField = f
+	v, err := x.mutationResolvers.TagOrder(x.resolverCtx, a.input)
 	return v, x.recordError(f, err)
 }
 
@@ -4886,22 +4924,24 @@ func numberOrder(name string) (int, operation.ArgumentsReader) {
 		return 22, nil
 	case "hold":
 		return 23, nil
-	case "expiresAt":
+	case "tags":
 		return 24, nil
-	case "shippingAddress":
+	case "expiresAt":
 		return 25, nil
-	case "billingAddress":
+	case "shippingAddress":
 		return 26, nil
-	case "contact":
+	case "billingAddress":
 		return 27, nil
-	case "trackingNumber":
+	case "contact":
 		return 28, nil
-	case "carrier":
+	case "trackingNumber":
 		return 29, nil
-	case "accountRep":
+	case "carrier":
 		return 30, nil
-	case "version":
+	case "accountRep":
 		return 31, nil
+	case "version":
+		return 32, nil
 	default:
 		return 0, nil
 	}
@@ -5111,13 +5151,15 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectOrderHold(f.Set, obj.Hold)
 		x.leave()
 		return written || x.writeNull()
-	case 24: // expiresAt
+	case 24: // tags
+		return x.listString(f, obj.Tags)
+	case 25: // expiresAt
 		if obj.ExpiresAt == nil {
 			return x.writeNull()
 		}
 		x.out = scalar.AppendDateTime(x.out, *obj.ExpiresAt)
 		return true
-	case 25: // shippingAddress
+	case 26: // shippingAddress
 		if obj.ShippingAddress == nil {
 			return x.writeNull()
 		}
@@ -5125,7 +5167,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectAddress(f.Set, obj.ShippingAddress)
 		x.leave()
 		return written || x.writeNull()
-	case 26: // billingAddress
+	case 27: // billingAddress
 		if obj.BillingAddress == nil {
 			return x.writeNull()
 		}
@@ -5133,7 +5175,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectAddress(f.Set, obj.BillingAddress)
 		x.leave()
 		return written || x.writeNull()
-	case 27: // contact
+	case 28: // contact
 		if obj.Contact == nil {
 			return x.writeNull()
 		}
@@ -5141,7 +5183,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectOrderContact(f.Set, obj.Contact)
 		x.leave()
 		return written || x.writeNull()
-	case 28: // trackingNumber
+	case 29: // trackingNumber
 		v, ok := x.resolveOrderTrackingNumber(f, obj)
 		if !ok {
 			return x.writeNull()
@@ -5151,7 +5193,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		}
 		x.out = scalar.AppendString(x.out, *v)
 		return true
-	case 29: // carrier
+	case 30: // carrier
 		v, ok := x.resolveOrderCarrier(f, obj)
 		if !ok {
 			return x.writeNull()
@@ -5161,7 +5203,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		}
 		x.out = scalar.AppendString(x.out, *v)
 		return true
-	case 30: // accountRep
+	case 31: // accountRep
 		v, ok := x.resolveOrderAccountRep(f, obj)
 		if !ok {
 			return x.writeNull()
@@ -5173,7 +5215,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectEmployee(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 31: // version
+	case 32: // version
 		x.out = scalar.AppendInt(x.out, obj.Version)
 		return true
 	case 0:
@@ -7414,40 +7456,42 @@ func numberQuery(name string) (int, operation.ArgumentsReader) {
 		return 11, readQueryOrdersByStatusArguments
 	case "ordersByPaymentState":
 		return 12, readQueryOrdersByPaymentStateArguments
+	case "ordersByTag":
+		return 13, readQueryOrdersByTagArguments
 	case "expiringOrders":
-		return 13, readQueryExpiringOrdersArguments
+		return 14, readQueryExpiringOrdersArguments
 	case "returns":
-		return 14, readQueryReturnsArguments
+		return 15, readQueryReturnsArguments
 	case "orderByTrackingNumber":
-		return 15, readQueryOrderByTrackingNumberArguments
+		return 16, readQueryOrderByTrackingNumberArguments
 	case "product":
-		return 16, readQueryProductArguments
+		return 17, readQueryProductArguments
 	case "productsBySku":
-		return 17, readQueryProductsBySkuArguments
+		return 18, readQueryProductsBySkuArguments
 	case "quote":
-		return 18, readQueryQuoteArguments
+		return 19, readQueryQuoteArguments
 	case "products":
-		return 19, readQueryProductsArguments
+		return 20, readQueryProductsArguments
 	case "categories":
-		return 20, readQueryCategoriesArguments
+		return 21, readQueryCategoriesArguments
 	case "inventoryLevel":
-		return 21, readQueryInventoryLevelArguments
+		return 22, readQueryInventoryLevelArguments
 	case "employee":
-		return 22, readQueryEmployeeArguments
+		return 23, readQueryEmployeeArguments
 	case "employees":
-		return 23, readQueryEmployeesArguments
+		return 24, readQueryEmployeesArguments
 	case "employeesByName":
-		return 24, readQueryEmployeesByNameArguments
+		return 25, readQueryEmployeesByNameArguments
 	case "employeesByJobTitle":
-		return 25, readQueryEmployeesByJobTitleArguments
+		return 26, readQueryEmployeesByJobTitleArguments
 	case "warehouse":
-		return 26, readQueryWarehouseArguments
+		return 27, readQueryWarehouseArguments
 	case "warehouses":
-		return 27, readQueryWarehousesArguments
+		return 28, readQueryWarehousesArguments
 	case "_entities":
-		return 28, readQueryEntitiesArguments
+		return 29, readQueryEntitiesArguments
 	case "_service":
-		return 29, nil
+		return 30, nil
 	default:
 		return 0, nil
 	}
@@ -7596,7 +7640,19 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectOrderConnection(f.Set, v)
 		x.leave()
 		return written
-	case 13: // expiringOrders
+	case 13: // ordersByTag
+		v, ok := x.resolveQueryOrdersByTag(f)
+		if !ok {
+			return false
+		}
+		if v == nil {
+			return x.recordMissing(f, nullElement)
+		}
+		x.enter(f)
+		written := x.objectOrderConnection(f.Set, v)
+		x.leave()
+		return written
+	case 14: // expiringOrders
 		v, ok := x.resolveQueryExpiringOrders(f)
 		if !ok {
 			return false
@@ -7608,7 +7664,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectOrderConnection(f.Set, v)
 		x.leave()
 		return written
-	case 14: // returns
+	case 15: // returns
 		v, ok := x.resolveQueryReturns(f)
 		if !ok {
 			return false
@@ -7620,7 +7676,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectReturnConnection(f.Set, v)
 		x.leave()
 		return written
-	case 15: // orderByTrackingNumber
+	case 16: // orderByTrackingNumber
 		v, ok := x.resolveQueryOrderByTrackingNumber(f)
 		if !ok {
 			return x.writeNull()
@@ -7632,7 +7688,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectOrder(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 16: // product
+	case 17: // product
 		v, ok := x.resolveQueryProduct(f)
 		if !ok {
 			return x.writeNull()
@@ -7644,13 +7700,13 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectProduct(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 17: // productsBySku
+	case 18: // productsBySku
 		v, ok := x.resolveQueryProductsBySku(f)
 		if !ok {
 			return false
 		}
 		return x.listProductOrNull(f, v)
-	case 18: // quote
+	case 19: // quote
 		v, ok := x.resolveQueryQuote(f)
 		if !ok {
 			return x.writeNull()
@@ -7662,7 +7718,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectQuote(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 19: // products
+	case 20: // products
 		v, ok := x.resolveQueryProducts(f)
 		if !ok {
 			return false
@@ -7674,7 +7730,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectProductConnection(f.Set, v)
 		x.leave()
 		return written
-	case 20: // categories
+	case 21: // categories
 		v, ok := x.resolveQueryCategories(f)
 		if !ok {
 			return false
@@ -7686,7 +7742,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectCategoryConnection(f.Set, v)
 		x.leave()
 		return written
-	case 21: // inventoryLevel
+	case 22: // inventoryLevel
 		v, ok := x.resolveQueryInventoryLevel(f)
 		if !ok {
 			return x.writeNull()
@@ -7698,7 +7754,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectInventoryLevel(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 22: // employee
+	case 23: // employee
 		v, ok := x.resolveQueryEmployee(f)
 		if !ok {
 			return x.writeNull()
@@ -7710,7 +7766,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployee(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 23: // employees
+	case 24: // employees
 		v, ok := x.resolveQueryEmployees(f)
 		if !ok {
 			return false
@@ -7722,7 +7778,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
-	case 24: // employeesByName
+	case 25: // employeesByName
 		v, ok := x.resolveQueryEmployeesByName(f)
 		if !ok {
 			return false
@@ -7734,7 +7790,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
-	case 25: // employeesByJobTitle
+	case 26: // employeesByJobTitle
 		v, ok := x.resolveQueryEmployeesByJobTitle(f)
 		if !ok {
 			return false
@@ -7746,7 +7802,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
-	case 26: // warehouse
+	case 27: // warehouse
 		v, ok := x.resolveQueryWarehouse(f)
 		if !ok {
 			return x.writeNull()
@@ -7758,7 +7814,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectWarehouse(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 27: // warehouses
+	case 28: // warehouses
 		v, ok := x.resolveQueryWarehouses(f)
 		if !ok {
 			return false
@@ -7770,13 +7826,13 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectWarehouseConnection(f.Set, v)
 		x.leave()
 		return written
-	case 28: // _entities
+	case 29: // _entities
 		v, ok := x.resolveQueryEntities(f)
 		if !ok {
 			return false
 		}
 		return x.list_EntityOrNull(f, v)
-	case 29: // _service
+	case 30: // _service
 		v, ok := x.resolveQueryService(f)
 		if !ok {
 			return false
@@ -8067,6 +8123,39 @@ func (x *execution) resolveQueryOrdersByPaymentState(f *operation.Field) (v *pag
 	x.currentField = f
 	x.pages++
 	v, err := x.queryResolvers.OrdersByPaymentState(x.resolverCtx, a.paymentState, a.first, a.after, a.last, a.before)
+	return v, x.recordError(f, err)
+}
+
+type queryOrdersByTagArguments struct {
+	tag    string
+	placed *commerce.TimeRange
+	first  *int32
+	after  *string
+	last   *int32
+	before *string
+}
+
+func readQueryOrdersByTagArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_ordersByTag_args(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return &queryOrdersByTagArguments{
+		tag:    read["tag"].(string),
+		placed: read["placed"].(*commerce.TimeRange),
+		first:  read["first"].(*int32),
+		after:  read["after"].(*string),
+		last:   read["last"].(*int32),
+		before: read["before"].(*string),
+	}, nil
+}
+
+func (x *execution) resolveQueryOrdersByTag(f *operation.Field) (v *paging.Connection[*commerce.Order], ok bool) {
+	defer x.recoverPanic(f, &ok)
+	a := f.ArgumentsIn(x.operation.arguments).(*queryOrdersByTagArguments)
+	x.currentField = f
+	x.pages++
+	v, err := x.queryResolvers.OrdersByTag(x.resolverCtx, a.tag, a.placed, a.first, a.after, a.last, a.before)
 	return v, x.recordError(f, err)
 }
 
@@ -9763,6 +9852,55 @@ func (x *execution) openSubscriptionOrderStatusChanged(f *operation.Field) (ok b
 	return x.recordError(f, err)
 }
 
+func numberTagOrderPayload(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "order":
+		return 1, nil
+	case "userErrors":
+		return 2, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectTagOrderPayload writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectTagOrderPayload(set *operation.SelectionSet, obj *Payload[commerce.Order]) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldTagOrderPayload(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldTagOrderPayload writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldTagOrderPayload(f *operation.Field, obj *Payload[commerce.Order]) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"TagOrderPayload"`...)
+		return true
+	case 1: // order
+		if obj.Value == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectOrder(f.Set, obj.Value)
+		x.leave()
+		return written || x.writeNull()
+	case 2: // userErrors
+		return x.listUserError(f, obj.UserErrors)
+	default:
+		panic("TagOrderPayload has no field number " + strconv.Itoa(f.Number))
+	}
+}
+
 func numberTooManyLines(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
@@ -11439,6 +11577,8 @@ func appendOrderEventType(b []byte, v commerce.EventType) []byte {
 		return append(b, `"HELD"`...)
 	case commerce.EventReleased:
 		return append(b, `"RELEASED"`...)
+	case commerce.EventTagsChanged:
+		return append(b, `"TAGS_CHANGED"`...)
 	case commerce.EventPaymentRecorded:
 		return append(b, `"PAYMENT_RECORDED"`...)
 	case commerce.EventErased:

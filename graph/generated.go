@@ -359,6 +359,7 @@ type ComplexityRoot struct {
 		SetInventoryLevel     func(childComplexity int, input input.SetInventoryLevelInput) int
 		SetOrderItem          func(childComplexity int, input input.SetOrderItemInput) int
 		ShipOrder             func(childComplexity int, input input.ShipOrderInput) int
+		TagOrder              func(childComplexity int, input input.TagOrderInput) int
 		TransferInventory     func(childComplexity int, input input.TransferInventoryInput) int
 		UpdateCustomer        func(childComplexity int, input input.UpdateCustomerInput) int
 		UpdateEmployee        func(childComplexity int, input input.UpdateEmployeeInput) int
@@ -402,6 +403,7 @@ type ComplexityRoot struct {
 		ShippingAddress      func(childComplexity int) int
 		Status               func(childComplexity int) int
 		Subtotal             func(childComplexity int) int
+		Tags                 func(childComplexity int) int
 		Timeline             func(childComplexity int, first *int32, after *string, last *int32, before *string) int
 		Total                func(childComplexity int) int
 		TrackingNumber       func(childComplexity int) int
@@ -587,6 +589,7 @@ type ComplexityRoot struct {
 		OrdersByID            func(childComplexity int, ids []string) int
 		OrdersByPaymentState  func(childComplexity int, paymentState commerce.PaymentDue, first *int32, after *string, last *int32, before *string) int
 		OrdersByStatus        func(childComplexity int, status commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) int
+		OrdersByTag           func(childComplexity int, tag string, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) int
 		Product               func(childComplexity int, sku string) int
 		Products              func(childComplexity int, category *string, namePrefix *string, first *int32, after *string, last *int32, before *string) int
 		ProductsBySku         func(childComplexity int, skus []string) int
@@ -722,6 +725,11 @@ type ComplexityRoot struct {
 		CustomerOrders     func(childComplexity int, customerID string, after *string) int
 		OrderStatusChanged func(childComplexity int, status *commerce.Status, after *string) int
 		OrderUpdated       func(childComplexity int, id string, after *string) int
+	}
+
+	TagOrderPayload struct {
+		UserErrors func(childComplexity int) int
+		Value      func(childComplexity int) int
 	}
 
 	TooManyLines struct {
@@ -864,6 +872,7 @@ type MutationResolver interface {
 	AddOrderNote(ctx context.Context, input input.AddOrderNoteInput) (*Payload[commerce.Order], error)
 	HoldOrder(ctx context.Context, input input.HoldOrderInput) (*Payload[commerce.Order], error)
 	ReleaseOrder(ctx context.Context, input input.ReleaseOrderInput) (*Payload[commerce.Order], error)
+	TagOrder(ctx context.Context, input input.TagOrderInput) (*Payload[commerce.Order], error)
 	RecordPayment(ctx context.Context, input input.RecordPaymentInput) (*Payload[commerce.Payment], error)
 	RequestReturn(ctx context.Context, input input.RequestReturnInput) (*Payload[commerce.Return], error)
 	ApproveReturn(ctx context.Context, input input.ApproveReturnInput) (*Payload[commerce.Return], error)
@@ -963,6 +972,7 @@ type QueryResolver interface {
 	Sales(ctx context.Context, placed commerce.DateRange, currency commerce.Currency) ([]*commerce.DailySales, error)
 	OrdersByStatus(ctx context.Context, status commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error)
 	OrdersByPaymentState(ctx context.Context, paymentState commerce.PaymentDue, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error)
+	OrdersByTag(ctx context.Context, tag string, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error)
 	ExpiringOrders(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error)
 	Returns(ctx context.Context, status commerce.ReturnStatus, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Return], error)
 	OrderByTrackingNumber(ctx context.Context, trackingNumber string) (*commerce.Order, error)
@@ -1062,7 +1072,7 @@ enum Permission {
   LIST_ORDERS
   """
   Read the name of the caller who caused an event in an order's timeline, recorded a payment or requested a
-  return, and why an order is on hold.
+  return, why an order is on hold, and the tags of an order.
   """
   READ_ACTOR
   """
@@ -1087,7 +1097,7 @@ enum Permission {
   CHANGE_ORDER
   "Set the amounts for shipping, taxes, discounts and fees of an order, and the time when it expires."
   ADJUST_ORDER
-  "Confirm, ship and deliver orders, put them on hold, and approve, reject and receive returns."
+  "Confirm, ship and deliver orders, put them on hold, tag them, and approve, reject and receive returns."
   FULFIL_ORDER
   "Record payments of orders."
   RECORD_PAYMENT
@@ -1982,6 +1992,25 @@ input HoldOrderInput {
   expectedVersion: Int
 }
 
+"Changes of an order's tags."
+input TagOrderInput {
+  "The order's ID."
+  orderId: ID!
+  """
+  Up to 20 tags to add. Each has 1 to 64 bytes without ` + "`" + `#` + "`" + `. The server removes spaces at both ends, and ignores a
+  tag that the order already has.
+  """
+  add: [String!]
+  "Up to 20 tags to remove. The server ignores a tag that the order does not have."
+  remove: [String!]
+  """
+  The ` + "`" + `version` + "`" + ` that the order had when the client read it. If the version has changed since then,
+  the mutation changes nothing, and returns the user error ` + "`" + `VersionConflict` + "`" + ` and the current order.
+  If this field is omitted, the server does not check the version.
+  """
+  expectedVersion: Int
+}
+
 "A customer who claims the orders of a guest."
 input ClaimOrdersInput {
   "The customer's ID."
@@ -2705,6 +2734,19 @@ type Mutation {
   ): ReleaseOrderPayload @access(permission: FULFIL_ORDER)
     @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict"])
   """
+  Removes tags from an order, and then adds tags. The order can have any status, and up to 20 tags. Only staff,
+  admins and services can read the tags, but customers see an event in the timeline.
+
+  If the table is older than tags, an operator must first run ` + "`" + `ordergraph table apply orderTag` + "`" + `.
+
+  Cost: one DynamoDB transaction (write pattern WP42). Access: staff, admins, services.
+  """
+  tagOrder(
+    "The order and its changed tags."
+    input: TagOrderInput!
+  ): TagOrderPayload @access(permission: FULFIL_ORDER)
+    @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict"])
+  """
   Records a payment of an order, which can have any status. A recorded payment never changes: record a
   refund or a void as a further payment. A provider's event can be recorded repeatedly: if the provider's
   ` + "`" + `reference` + "`" + ` was already recorded with the same values, nothing changes, and the result is the recorded
@@ -3397,6 +3439,18 @@ type ReleaseOrderPayload {
 }
 
 """
+The result of ` + "`" + `tagOrder` + "`" + `. If the mutation was rejected, ` + "`" + `order` + "`" + ` is null. After a ` + "`" + `VersionConflict` + "`" + `, however, it contains the current record.
+
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `.
+"""
+type TagOrderPayload {
+  "The order after the mutation. If the user error is a ` + "`" + `VersionConflict` + "`" + `, the field contains the current order, or null if the order does not exist. After any other user error, the field is null."
+  order: Order
+  "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
+  userErrors: [UserError!]!
+}
+
+"""
 The result of ` + "`" + `recordPayment` + "`" + `. If the mutation was rejected, ` + "`" + `payment` + "`" + ` is null.
 
 User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `AlreadyExists` + "`" + `.
@@ -3962,6 +4016,47 @@ type Query {
     before: String
   ): OrderConnection! @access(permission: LIST_ORDERS)
     @reads(pattern: "AP45")
+
+  """
+  The orders that have this tag, newest first. A tag that changed in the last moments can be missing for some
+  milliseconds, and a page can then have fewer orders than ` + "`" + `first` + "`" + `, although ` + "`" + `hasNextPage` + "`" + ` is true.
+
+  If the table is older than tags, the field returns the error ` + "`" + `UNAVAILABLE` + "`" + ` until an operator runs
+  ` + "`" + `ordergraph table apply orderTag` + "`" + `.
+
+  Cost: one DynamoDB Query per shard, and then one BatchGetItem (access patterns AP53 and AP1). Access: staff,
+  admins, services.
+  """
+  ordersByTag(
+    "The tag that the orders must have. Capital letters matter."
+    tag: String!
+    "Returns only orders that were placed in this time range."
+    placed: TimeRange
+    """
+    The maximum number of records to return, from 1 to 100. The page contains the first records of
+    the list. If ` + "`" + `after` + "`" + ` is set, it contains the first records after that cursor. If neither ` + "`" + `first` + "`" + `
+    nor ` + "`" + `last` + "`" + ` is set, the page has up to 20 records.
+    """
+    first: Int
+    """
+    Returns only records after this cursor. To read the next page, pass the ` + "`" + `endCursor` + "`" + ` of the
+    current page.
+    """
+    after: String
+    """
+    The maximum number of records to return, from 1 to 100. The page contains the last records of
+    the list. If ` + "`" + `before` + "`" + ` is set, it contains the last records before that cursor. The arguments
+    ` + "`" + `first` + "`" + ` and ` + "`" + `last` + "`" + ` cannot be combined.
+    """
+    last: Int
+    """
+    Returns only records before this cursor. To read the previous page, pass the ` + "`" + `startCursor` + "`" + ` of
+    the current page, and omit ` + "`" + `first` + "`" + ` and ` + "`" + `after` + "`" + `.
+    """
+    before: String
+  ): OrderConnection! @access(permission: LIST_ORDERS)
+    @reads(pattern: "AP53")
+    @reads(pattern: "AP1")
 
   """
   The unpaid orders that will be cancelled at the time ` + "`" + `expiresAt` + "`" + `, soonest first.
@@ -4752,6 +4847,12 @@ type Order @key(fields: "id") @access(permission: READ_ORDER) {
   """
   hold: OrderHold
   """
+  The tags by which staff find the order, in ascending order. There are at most 20.
+
+  Access: staff, admins, services.
+  """
+  tags: [String!]! @access(permission: READ_ACTOR)
+  """
   When the server cancels the order, unless it is confirmed, put on hold or paid until then. An
   authorized payment is sufficient. Null if the order does not expire.
   """
@@ -5172,6 +5273,8 @@ enum OrderEventType {
   HELD
   "The order's hold ended."
   RELEASED
+  "The order's tags changed."
+  TAGS_CHANGED
   "A payment was recorded. The note contains its kind and amount, such as ` + "`" + `CAPTURE: 10.00 USD` + "`" + `."
   PAYMENT_RECORDED
   "The personal data of the order's customer was erased."
@@ -6521,6 +6624,20 @@ func (ec *executionContext) field_Mutation_shipOrder_args(ctx context.Context, r
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_tagOrder_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (input.TagOrderInput, error) {
+			return ec.unmarshalNTagOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐTagOrderInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_transferInventory_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -7394,6 +7511,60 @@ func (ec *executionContext) field_Query_ordersByStatus_args(ctx context.Context,
 		return nil, err
 	}
 	args["status"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "placed",
+		func(ctx context.Context, v any) (*commerce.TimeRange, error) {
+			return ec.unmarshalOTimeRange2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐTimeRange(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["placed"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg5
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_ordersByTag_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "tag",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["tag"] = arg0
 	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "placed",
 		func(ctx context.Context, v any) (*commerce.TimeRange, error) {
 			return ec.unmarshalOTimeRange2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐTimeRange(ctx, v)
@@ -11235,6 +11406,57 @@ func (ec *executionContext) unmarshalInputShipOrderInput(ctx context.Context, ob
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputTagOrderInput(ctx context.Context, obj any) (input.TagOrderInput, error) {
+	var it input.TagOrderInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"orderId", "add", "remove", "expectedVersion"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "orderId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("orderId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.OrderID = data
+		case "add":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("add"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Add = data
+		case "remove":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("remove"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Remove = data
+		case "expectedVersion":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expectedVersion"))
+			data, err := ec.unmarshalOInt2ᚖint32(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExpectedVersion = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputTimeRange(ctx context.Context, obj any) (commerce.TimeRange, error) {
 	var it commerce.TimeRange
 	if obj == nil {
@@ -11931,6 +12153,8 @@ var shipOrderPayloadImplementors = []string{"ShipOrderPayload"}
 var spendingImplementors = []string{"Spending"}
 
 var subscriptionImplementors = []string{"Subscription"}
+
+var tagOrderPayloadImplementors = []string{"TagOrderPayload"}
 
 var tooManyLinesImplementors = []string{"TooManyLines", "UserError"}
 
@@ -12797,6 +13021,11 @@ func (ec *executionContext) marshalNString2string(ctx context.Context, sel ast.S
 		}
 	}
 	return res
+}
+
+func (ec *executionContext) unmarshalNTagOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐTagOrderInput(ctx context.Context, v any) (input.TagOrderInput, error) {
+	res, err := ec.unmarshalInputTagOrderInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalNTransferInventoryInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐTransferInventoryInput(ctx context.Context, v any) (input.TransferInventoryInput, error) {

@@ -1302,6 +1302,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.ShipOrder(childComplexity, args["input"].(input.ShipOrderInput)), true
+	case "Mutation.tagOrder":
+		if e.ComplexityRoot.Mutation.TagOrder == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_tagOrder_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.TagOrder(childComplexity, args["input"].(input.TagOrderInput)), true
 	case "Mutation.transferInventory":
 		if e.ComplexityRoot.Mutation.TransferInventory == nil {
 			break
@@ -1591,6 +1602,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Order.Subtotal(childComplexity), true
+	case "Order.tags":
+		if e.ComplexityRoot.Order.Tags == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Order.Tags(childComplexity), true
 	case "Order.timeline":
 		if e.ComplexityRoot.Order.Timeline == nil {
 			break
@@ -2411,6 +2428,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.OrdersByStatus(childComplexity, args["status"].(commerce.Status), args["placed"].(*commerce.TimeRange), args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string)), true
+	case "Query.ordersByTag":
+		if e.ComplexityRoot.Query.OrdersByTag == nil {
+			break
+		}
+
+		args, err := ec.field_Query_ordersByTag_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.OrdersByTag(childComplexity, args["tag"].(string), args["placed"].(*commerce.TimeRange), args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string)), true
 	case "Query.product":
 		if e.ComplexityRoot.Query.Product == nil {
 			break
@@ -2942,6 +2970,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.Subscription.OrderUpdated(childComplexity, args["id"].(string), args["after"].(*string)), true
 
+	case "TagOrderPayload.userErrors":
+		if e.ComplexityRoot.TagOrderPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.TagOrderPayload.UserErrors(childComplexity), true
+	case "TagOrderPayload.order":
+		if e.ComplexityRoot.TagOrderPayload.Value == nil {
+			break
+		}
+
+		return e.ComplexityRoot.TagOrderPayload.Value(childComplexity), true
+
 	case "TooManyLines.code":
 		if e.ComplexityRoot.TooManyLines.Code == nil {
 			break
@@ -3250,6 +3291,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputSetInventoryLevelInput,
 		ec.unmarshalInputSetOrderItemInput,
 		ec.unmarshalInputShipOrderInput,
+		ec.unmarshalInputTagOrderInput,
 		ec.unmarshalInputTimeRange,
 		ec.unmarshalInputTransferInventoryInput,
 		ec.unmarshalInputUpdateCustomerInput,
@@ -3845,6 +3887,8 @@ func (ec *executionContext) childFields_Order(ctx context.Context, field graphql
 		return ec.fieldContext_Order_availableTransitions(ctx, field)
 	case "hold":
 		return ec.fieldContext_Order_hold(ctx, field)
+	case "tags":
+		return ec.fieldContext_Order_tags(ctx, field)
 	case "expiresAt":
 		return ec.fieldContext_Order_expiresAt(ctx, field)
 	case "shippingAddress":
@@ -4389,6 +4433,16 @@ func (ec *executionContext) childFields_Spending(ctx context.Context, field grap
 		return ec.fieldContext_Spending_orderCount(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Spending", field.Name)
+}
+
+func (ec *executionContext) childFields_TagOrderPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "order":
+		return ec.fieldContext_TagOrderPayload_order(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_TagOrderPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type TagOrderPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_TransferInventoryPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -9502,6 +9556,51 @@ func (ec *executionContext) fieldContext_Mutation_releaseOrder(ctx context.Conte
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_tagOrder(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_tagOrder(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().TagOrder(ctx, fc.Args["input"].(input.TagOrderInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {
+			return ec.marshalOTagOrderPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_Mutation_tagOrder(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_TagOrderPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_tagOrder_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_recordPayment(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -11231,6 +11330,30 @@ func (ec *executionContext) fieldContext_Order_hold(_ context.Context, field gra
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _Order_tags(ctx context.Context, field graphql.CollectedField, obj *commerce.Order) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Order_tags(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Tags, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []string) graphql.Marshaler {
+			return ec.marshalNString2ᚕstringᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_Order_tags(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Order", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
 func (ec *executionContext) _Order_expiresAt(ctx context.Context, field graphql.CollectedField, obj *commerce.Order) (ret graphql.Marshaler) {
@@ -14590,6 +14713,51 @@ func (ec *executionContext) fieldContext_Query_ordersByPaymentState(ctx context.
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_ordersByTag(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_ordersByTag(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().OrdersByTag(ctx, fc.Args["tag"].(string), fc.Args["placed"].(*commerce.TimeRange), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *paging.Connection[*commerce.Order]) graphql.Marshaler {
+			return ec.marshalNOrderConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_Query_ordersByTag(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_OrderConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_ordersByTag_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query_expiringOrders(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -17271,6 +17439,72 @@ func (ec *executionContext) fieldContext_Subscription_orderStatusChanged(ctx con
 	if fc.Args, err = ec.field_Subscription_orderStatusChanged_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _TagOrderPayload_order(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Order]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_TagOrderPayload_order(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Value, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.Order) graphql.Marshaler {
+			return ec.marshalOOrder2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐOrder(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_TagOrderPayload_order(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "TagOrderPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Order(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _TagOrderPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Order]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_TagOrderPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_TagOrderPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "TagOrderPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
 	}
 	return fc, nil
 }
@@ -21445,6 +21679,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
+		case "tagOrder":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_tagOrder(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		case "recordPayment":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_recordPayment(ctx, field)
@@ -22039,6 +22280,11 @@ func (ec *executionContext) _Order(ctx context.Context, sel ast.SelectionSet, ob
 		case "hold":
 			out.Values[i] = ec._Order_hold(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "tags":
+			out.Values[i] = ec._Order_tags(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "expiresAt":
@@ -24394,6 +24640,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "ordersByTag":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_ordersByTag(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "expiringOrders":
 			field := field
 
@@ -25816,6 +26084,47 @@ func (ec *executionContext) _Subscription(ctx context.Context, sel ast.Selection
 	default:
 		panic("unknown field " + strconv.Quote(fields[0].Name))
 	}
+}
+
+func (ec *executionContext) _TagOrderPayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.Order]) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, tagOrderPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("TagOrderPayload")
+		case "order":
+			out.Values[i] = ec._TagOrderPayload_order(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._TagOrderPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
 }
 
 func (ec *executionContext) _TooManyLines(ctx context.Context, sel ast.SelectionSet, obj *commerce.TooManyLines) graphql.Marshaler {
@@ -27548,6 +27857,7 @@ var (
 		"NOTE_ADDED":               commerce.EventNoteAdded,
 		"HELD":                     commerce.EventHeld,
 		"RELEASED":                 commerce.EventReleased,
+		"TAGS_CHANGED":             commerce.EventTagsChanged,
 		"PAYMENT_RECORDED":         commerce.EventPaymentRecorded,
 		"ERASED":                   commerce.EventErased,
 		"CLAIMED":                  commerce.EventClaimed,
@@ -27577,6 +27887,7 @@ var (
 		commerce.EventNoteAdded:              "NOTE_ADDED",
 		commerce.EventHeld:                   "HELD",
 		commerce.EventReleased:               "RELEASED",
+		commerce.EventTagsChanged:            "TAGS_CHANGED",
 		commerce.EventPaymentRecorded:        "PAYMENT_RECORDED",
 		commerce.EventErased:                 "ERASED",
 		commerce.EventClaimed:                "CLAIMED",
@@ -28925,6 +29236,13 @@ func (ec *executionContext) marshalOString2ᚕstringᚄ(ctx context.Context, sel
 	}
 
 	return ret
+}
+
+func (ec *executionContext) marshalOTagOrderPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Order]) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._TagOrderPayload(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOTransferInventoryPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.InventoryLevel]) graphql.Marshaler {

@@ -34,6 +34,7 @@ var argumentValues = map[string][]string{
 	"statuses":    {`[PENDING, CONFIRMED]`, `SHIPPED`, `null`, `[]`},
 	"placed":      {`{from: "2025-01-01T00:00:00Z"}`, `{to: "2026-01-01T00:00:00Z", from: null}`, `null`},
 	"hired":       {`{from: "2025-01-01"}`, `{to: "2024-01-01"}`},
+	"tag":         {`"vip"`, `"none"`, `""`},
 	"category":    {`"Electronics"`, `"Eyewear"`, `"None"`},
 	"name":        {`"John Smith"`, `"Nobody"`},
 	"jobTitle":    {`"Associate"`, `"Manager"`},

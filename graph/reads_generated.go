@@ -340,6 +340,10 @@ func (r *mutationResolver) ReleaseOrder(ctx context.Context, input input.Release
 	return executeMutation(ctx, r.Resolver, r.store.ReleaseOrder, input.Command, nil)
 }
 
+func (r *mutationResolver) TagOrder(ctx context.Context, input input.TagOrderInput) (*Payload[commerce.Order], error) {
+	return executeMutation(ctx, r.Resolver, r.store.TagOrder, input.Command, nil)
+}
+
 func (r *mutationResolver) RecordPayment(ctx context.Context, input input.RecordPaymentInput) (*Payload[commerce.Payment], error) {
 	return executeMutation(ctx, r.Resolver, r.store.RecordPayment, input.Command, nil)
 }
@@ -503,7 +507,7 @@ func (r *orderResolver) Fulfillments(ctx context.Context, obj *commerce.Order, f
 	return connection(ctx, model.OrderFulfillmentList, &q)
 }
 
-const fieldOrderAccountRep = 30
+const fieldOrderAccountRep = 31
 
 func (r *orderResolver) AccountRep(ctx context.Context, obj *commerce.Order) (*commerce.Employee, error) {
 	return reference(ctx, model.EmployeeByID, obj.AccountRepID)
@@ -817,6 +821,14 @@ func (a *queryOrdersByPaymentStateArguments) list(q *paging.Request, beyond oper
 
 // list adds the arguments to a request. Cursors are valid only for the same arguments,
 // except the arguments that choose the page.
+func (a *queryOrdersByTagArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
+	q.FilterPartition(a.tag)
+	q.FilterTimeRange("placed", a.placed)
+	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
+}
+
+// list adds the arguments to a request. Cursors are valid only for the same arguments,
+// except the arguments that choose the page.
 func (a *queryExpiringOrdersArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
@@ -998,7 +1010,15 @@ func (r *queryResolver) OrdersByPaymentState(ctx context.Context, paymentState c
 	return connection(ctx, model.OrdersByPaymentDue, &q)
 }
 
-const fieldQueryExpiringOrders = 13
+const fieldQueryOrdersByTag = 13
+
+func (r *queryResolver) OrdersByTag(ctx context.Context, tag string, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error) {
+	q := r.pageRequest("Query.ordersByTag")
+	(&queryOrdersByTagArguments{tag, placed, first, after, last, before}).list(&q, currentField(ctx).PageInfo)
+	return connection(ctx, model.OrdersByTag, &q)
+}
+
+const fieldQueryExpiringOrders = 14
 
 func (r *queryResolver) ExpiringOrders(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error) {
 	q := r.pageRequest("Query.expiringOrders")
@@ -1006,7 +1026,7 @@ func (r *queryResolver) ExpiringOrders(ctx context.Context, first *int32, after 
 	return connection(ctx, model.OrdersByExpiry, &q)
 }
 
-const fieldQueryReturns = 14
+const fieldQueryReturns = 15
 
 func (r *queryResolver) Returns(ctx context.Context, status commerce.ReturnStatus, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Return], error) {
 	q := r.pageRequest("Query.returns")
@@ -1014,9 +1034,9 @@ func (r *queryResolver) Returns(ctx context.Context, status commerce.ReturnStatu
 	return connection(ctx, model.ReturnsByStatus, &q)
 }
 
-const fieldQueryOrderByTrackingNumber = 15
+const fieldQueryOrderByTrackingNumber = 16
 
-const fieldQueryProduct = 16
+const fieldQueryProduct = 17
 
 func (r *queryResolver) Product(ctx context.Context, sku string) (*commerce.Product, error) {
 	key, ok := (&queryProductArguments{sku}).key()
@@ -1026,7 +1046,7 @@ func (r *queryResolver) Product(ctx context.Context, sku string) (*commerce.Prod
 	return record(ctx, model.ProductBySKU, key)
 }
 
-const fieldQueryProductsBySku = 17
+const fieldQueryProductsBySku = 18
 
 func (r *queryResolver) ProductsBySku(ctx context.Context, skus []string) ([]*commerce.Product, error) {
 	keys, err := (&queryProductsBySkuArguments{skus}).keys()
@@ -1036,9 +1056,9 @@ func (r *queryResolver) ProductsBySku(ctx context.Context, skus []string) ([]*co
 	return batch(ctx, model.ProductBySKU, keys)
 }
 
-const fieldQueryQuote = 18
+const fieldQueryQuote = 19
 
-const fieldQueryProducts = 19
+const fieldQueryProducts = 20
 
 func (r *queryResolver) Products(ctx context.Context, category *string, namePrefix *string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Product], error) {
 	q := r.pageRequest("Query.products")
@@ -1046,7 +1066,7 @@ func (r *queryResolver) Products(ctx context.Context, category *string, namePref
 	return connection(ctx, model.ProductsByName, &q)
 }
 
-const fieldQueryCategories = 20
+const fieldQueryCategories = 21
 
 func (r *queryResolver) Categories(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Category], error) {
 	q := r.pageRequest("Query.categories")
@@ -1054,7 +1074,7 @@ func (r *queryResolver) Categories(ctx context.Context, first *int32, after *str
 	return connection(ctx, model.Categories, &q)
 }
 
-const fieldQueryInventoryLevel = 21
+const fieldQueryInventoryLevel = 22
 
 func (r *queryResolver) InventoryLevel(ctx context.Context, sku string, warehouseID string) (*commerce.InventoryLevel, error) {
 	key, ok := (&queryInventoryLevelArguments{sku, warehouseID}).key()
@@ -1064,7 +1084,7 @@ func (r *queryResolver) InventoryLevel(ctx context.Context, sku string, warehous
 	return record(ctx, model.InventoryLevel, key)
 }
 
-const fieldQueryEmployee = 22
+const fieldQueryEmployee = 23
 
 func (r *queryResolver) Employee(ctx context.Context, id string) (*commerce.Employee, error) {
 	key, ok := (&queryEmployeeArguments{id}).key()
@@ -1074,7 +1094,7 @@ func (r *queryResolver) Employee(ctx context.Context, id string) (*commerce.Empl
 	return record(ctx, model.EmployeeByID, key)
 }
 
-const fieldQueryEmployees = 23
+const fieldQueryEmployees = 24
 
 func (r *queryResolver) Employees(ctx context.Context, hired *commerce.DateRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error) {
 	q := r.pageRequest("Query.employees")
@@ -1082,7 +1102,7 @@ func (r *queryResolver) Employees(ctx context.Context, hired *commerce.DateRange
 	return connection(ctx, model.Employees, &q)
 }
 
-const fieldQueryEmployeesByName = 24
+const fieldQueryEmployeesByName = 25
 
 func (r *queryResolver) EmployeesByName(ctx context.Context, name string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error) {
 	q := r.pageRequest("Query.employeesByName")
@@ -1090,7 +1110,7 @@ func (r *queryResolver) EmployeesByName(ctx context.Context, name string, first 
 	return connection(ctx, model.EmployeesByName, &q)
 }
 
-const fieldQueryEmployeesByJobTitle = 25
+const fieldQueryEmployeesByJobTitle = 26
 
 func (r *queryResolver) EmployeesByJobTitle(ctx context.Context, jobTitle string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error) {
 	q := r.pageRequest("Query.employeesByJobTitle")
@@ -1098,7 +1118,7 @@ func (r *queryResolver) EmployeesByJobTitle(ctx context.Context, jobTitle string
 	return connection(ctx, model.EmployeesByJobTitle, &q)
 }
 
-const fieldQueryWarehouse = 26
+const fieldQueryWarehouse = 27
 
 func (r *queryResolver) Warehouse(ctx context.Context, id string) (*commerce.Warehouse, error) {
 	key, ok := (&queryWarehouseArguments{id}).key()
@@ -1108,7 +1128,7 @@ func (r *queryResolver) Warehouse(ctx context.Context, id string) (*commerce.War
 	return record(ctx, model.WarehouseByID, key)
 }
 
-const fieldQueryWarehouses = 27
+const fieldQueryWarehouses = 28
 
 func (r *queryResolver) Warehouses(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Warehouse], error) {
 	q := r.pageRequest("Query.warehouses")
@@ -1123,6 +1143,7 @@ func (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {
 	var orderCounts pendingKeys[dynamo.ListRequest]
 	var ordersByStatus pendingKeys[dynamo.ListRequest]
 	var ordersByPaymentState pendingKeys[dynamo.ListRequest]
+	var ordersByTag pendingKeys[dynamo.ListRequest]
 	var expiringOrders pendingKeys[dynamo.ListRequest]
 	var returns pendingKeys[dynamo.ListRequest]
 	var products pendingKeys[dynamo.ListRequest]
@@ -1151,6 +1172,10 @@ func (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {
 			q := p.resolver.pageRequest("Query.ordersByPaymentState")
 			argumentsOf[queryOrdersByPaymentStateArguments](p, f).list(&q, f.PageInfo)
 			addList(&ordersByPaymentState, f, &q)
+		case fieldQueryOrdersByTag:
+			q := p.resolver.pageRequest("Query.ordersByTag")
+			argumentsOf[queryOrdersByTagArguments](p, f).list(&q, f.PageInfo)
+			addList(&ordersByTag, f, &q)
 		case fieldQueryExpiringOrders:
 			q := p.resolver.pageRequest("Query.expiringOrders")
 			argumentsOf[queryExpiringOrdersArguments](p, f).list(&q, f.PageInfo)
@@ -1190,6 +1215,7 @@ func (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {
 	planList(ctx, p, &orderCounts, model.OrderCounts, nil)
 	planList(ctx, p, &ordersByStatus, model.OrdersByStatus, plan.orders)
 	planList(ctx, p, &ordersByPaymentState, model.OrdersByPaymentDue, plan.orders)
+	planList(ctx, p, &ordersByTag, model.OrdersByTag, plan.orders)
 	planList(ctx, p, &expiringOrders, model.OrdersByExpiry, plan.orders)
 	planList(ctx, p, &returns, model.ReturnsByStatus, plan.returns)
 	planList(ctx, p, &products, model.ProductsByName, plan.products)

@@ -713,6 +713,27 @@ func (m Mutations) ReleaseOrder(ctx context.Context, caller Caller, cmd commerce
 	})
 }
 
+// TagOrder removes and adds tags of an order.
+//
+// Errors: commerce.NotFound, commerce.VersionConflict (with the current order),
+// commerce.InvalidInput, model.DerivationUnavailable, and errors from mutate.
+func (m Mutations) TagOrder(ctx context.Context, caller Caller, cmd commerce.TagsChange) (*commerce.Order, error) {
+	return mutate(ctx, m.table, &model.WriteTagOrder, caller, cmd, m.table.DecodeOrder, func(ctx context.Context, c *change) (*commerce.Order, error) {
+		if err := c.Derivations.CheckReadable(model.EntityOrderTag.Name); err != nil {
+			return nil, err
+		}
+		before, current, err := c.readOrder(ctx, cmd.OrderID, cmd.ExpectedVersion)
+		if err != nil {
+			return before, err
+		}
+		after, err := before.WithTags(cmd)
+		if err != nil || slices.Equal(before.Tags, after.Tags) {
+			return before, err
+		}
+		return &after, c.updateOrder(ctx, current, before, &after, commerce.Event{Type: commerce.EventTagsChanged}, nil)
+	})
+}
+
 // SetCustomFields changes the custom fields of an order and of its line items.
 //
 // Errors: commerce.NotFound, commerce.VersionConflict (with the current order),

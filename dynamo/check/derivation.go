@@ -33,11 +33,11 @@ func (v *edgeVerifier) key(*table.Table) model.Keys { return model.Keys{PK: v.pa
 // read reads the records again that were found before, and their edges.
 func (v *edgeVerifier) read(ctx context.Context, c *check) error {
 	var keys []model.Keys
-	if len(v.records) == 0 {
+	if v.edge.Each != "" || len(v.records) == 0 && len(v.edge.Of.SK.Placeholders()) > 0 {
 		v.records = recordsWithEdges{}
-		if len(v.edge.Of.SK.Placeholders()) > 0 {
-			return c.client.readItemCollection(ctx, model.OrderCollection, v.partition, v.addRecord)
-		}
+		return c.client.readItemCollection(ctx, model.OrderCollection, v.partition, v.addRecord)
+	}
+	if len(v.records) == 0 {
 		e := v.edge.Of
 		r := newRecordWithEdges(e, e.KeyValues(model.Keys{PK: v.partition, SK: string(e.SK)}))
 		keys = []model.Keys{r.primaryKey, r.edgeKey(v.edge)}
@@ -56,14 +56,16 @@ func (v *edgeVerifier) read(ctx context.Context, c *check) error {
 func (v *edgeVerifier) verify(c *check) *diagnosis {
 	diag := &diagnosis{table: c.table}
 	for _, r := range v.records.sorted() {
-		if edge := r.edge(v.edge); !c.table.Layout.Derivations().Writes(v.edge.Name) {
-			if edge != nil {
-				diag.addDeletion(kindOrphanEdge, edge, "the table does not have "+v.edge.Name)
+		if !c.table.Layout.Derivations().Writes(v.edge.Name) {
+			for _, k := range r.edgeKeys(v.edge, nil) {
+				if edge := r.records[k]; edge != nil {
+					diag.addDeletion(kindOrphanEdge, edge, "the table does not have "+v.edge.Name)
+				}
 			}
 			continue
 		}
 		if r.record() == nil {
-			r.verifyEdge(diag, v.edge, nil, true)
+			r.verifyEdgesOf(diag, v.edge, nil, true)
 			continue
 		}
 		expected, err := r.expected(diag)
@@ -73,12 +75,7 @@ func (v *edgeVerifier) verify(c *check) *diagnosis {
 		}
 		// Orders change the numbers of a popular product all the time, but its edges do not contain them.
 		diag.dependencies = append(diag.dependencies, unchangedRecord{r.primaryKey, r.record(), v.edge.Omitted})
-		i := slices.IndexFunc(expected, func(rec model.Record) bool { return model.KeyOf(rec).Primary() == r.edgeKey(v.edge) })
-		if i < 0 {
-			r.verifyEdge(diag, v.edge, nil, false)
-			continue
-		}
-		r.verifyEdge(diag, v.edge, expected[i], false)
+		r.verifyEdgesOf(diag, v.edge, byKey(expected), false)
 	}
 	return diag
 }

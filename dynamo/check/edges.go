@@ -31,19 +31,40 @@ func (r *recordWithEdges) record() model.Record { return r.records[r.primaryKey]
 // edge returns the record's edge whose entity is e, or nil if the edge does not exist.
 func (r *recordWithEdges) edge(e *model.Entity) model.Record { return r.records[r.edgeKey(e)] }
 
-// edgeKey returns the primary key of the record's edge whose entity is e.
+// edgeKey returns the primary key of the record's edge whose entity is e. If each element of a list
+// has such an edge, it returns an empty key.
 func (r *recordWithEdges) edgeKey(e *model.Entity) model.Keys {
 	return e.KeyFromValues(r.entity.KeyValues(r.primaryKey))
+}
+
+// edgeKeys returns the primary keys of all edges whose entity is e, among the stored ones and those
+// in want.
+func (r *recordWithEdges) edgeKeys(e *model.Entity, want map[model.Keys]model.Record) []model.Keys {
+	if e.Each == "" {
+		return []model.Keys{r.edgeKey(e)}
+	}
+	found := map[model.Keys]bool{}
+	for _, records := range []map[model.Keys]model.Record{r.records, want} {
+		for k := range records {
+			if model.EntityOf(k) == e {
+				found[k] = true
+			}
+		}
+	}
+	return slices.SortedFunc(maps.Keys(found), func(a, b model.Keys) int { return cmp.Compare(a.SK, b.SK) })
 }
 
 // put adds rec, which is the record itself or one of its edges.
 func (r *recordWithEdges) put(rec model.Record) { r.records[model.KeyOf(rec)] = rec }
 
-// keys returns the key of the record, then of all possible edges. Callers prefer earlier keys.
+// keys returns the key of the record, then of all possible edges that copy it. Callers prefer
+// earlier keys.
 func (r *recordWithEdges) keys() []model.Keys {
 	ks := []model.Keys{r.primaryKey}
 	for _, e := range r.entity.Edges() {
-		ks = append(ks, r.edgeKey(e))
+		if e.Each == "" {
+			ks = append(ks, r.edgeKey(e))
+		}
 	}
 	return ks
 }
@@ -164,25 +185,41 @@ func reportUndecodable[V any](diag *diagnosis, r *recordWithEdges, decodeValue d
 // verifyEdges reports missing, wrong or superfluous edges. expected contains the record and its
 // edges as they should be. If the record should not exist, expected is nil.
 func (r *recordWithEdges) verifyEdges(diag *diagnosis, expected []model.Record) {
-	want := map[model.Keys]model.Record{}
-	for _, rec := range expected {
-		want[model.KeyOf(rec)] = rec
-	}
-	states := diag.table.Layout.Derivations()
+	want, states := byKey(expected), diag.table.Layout.Derivations()
 	for _, e := range r.entity.Edges() {
 		switch states.Of(e.Name).State {
 		case model.Readable:
-			r.verifyEdge(diag, e, want[r.edgeKey(e)], expected == nil)
+			r.verifyEdgesOf(diag, e, want, expected == nil)
 		case model.Absent:
-			r.verifyEdge(diag, e, nil, false)
+			r.verifyEdgesOf(diag, e, nil, false)
 		}
+	}
+}
+
+func byKey(records []model.Record) map[model.Keys]model.Record {
+	all := map[model.Keys]model.Record{}
+	for _, rec := range records {
+		all[model.KeyOf(rec)] = rec
+	}
+	return all
+}
+
+// verifyEdgesOf reports missing, wrong or superfluous edges whose entity is e. want contains the
+// edges as they should be.
+func (r *recordWithEdges) verifyEdgesOf(diag *diagnosis, e *model.Entity, want map[model.Keys]model.Record, noRecord bool) {
+	for _, k := range r.edgeKeys(e, want) {
+		r.verifyEdge(diag, e, k, want[k], noRecord)
 	}
 }
 
 // verifyEdge reports an edge that is missing, wrong or superfluous. want is the edge as it should be, or
 // nil if it should not exist. noRecord reports whether the record itself should not exist.
-func (r *recordWithEdges) verifyEdge(diag *diagnosis, e *model.Entity, want model.Record, noRecord bool) {
-	k, relation := r.edgeKey(e), strings.Join(e.IndexAttributes(), ", ")
+func (r *recordWithEdges) verifyEdge(diag *diagnosis, e *model.Entity, k model.Keys, want model.Record, noRecord bool) {
+	relation := strings.Join(e.IndexAttributes(), ", ")
+	if e.Each != "" {
+		names := e.SK.Placeholders()
+		relation = names[len(names)-1] + " " + e.KeyValues(k)[names[len(names)-1]]
+	}
 	left := func(name string) bool { return diag.mustLeaveUnchanged(e, k, name) }
 	switch have := r.records[k]; {
 	case have != nil && want != nil:

@@ -65,6 +65,9 @@ func newTableWithEveryEntity(t *testing.T, db *dynamodb.Client) storetest.RawTab
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, err := r.Store.TagOrder(ctx, change.Caller{Name: "me"}, commerce.TagsChange{OrderID: placed.ID, Add: []string{"gift", "vip"}}); err != nil {
+		t.Fatal(err)
+	}
 	for _, p := range []commerce.PaymentRecord{
 		{Kind: commerce.PaymentAuthorization, Amount: storetest.USD("0.03")}, {Kind: commerce.PaymentCapture, Amount: storetest.USD("0.02")}, {Kind: commerce.PaymentRefund, Amount: storetest.USD("0.01")},
 	} {

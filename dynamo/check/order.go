@@ -408,7 +408,7 @@ func (v *orderVerifier) verifyOrderEdges(diag *diagnosis, expected []model.Recor
 	for _, rec := range expected {
 		if e := model.EntityOf(model.KeyOf(rec)); e != nil && e.IsEdge() {
 			if !v.linesKnown {
-				copyAttributes(rec, v.edges.edge(e), "items", "itemCount")
+				copyAttributes(rec, v.edges.records[model.KeyOf(rec)], "items", "itemCount")
 			}
 			want = append(want, rec)
 		}
@@ -571,7 +571,7 @@ func (v *orderVerifier) headerRecords(t *table.Table, o commerce.Order) []header
 		{&model.EntityCustomerOrder, v.copyKey(t, o.CustomerID), v.copies[o.CustomerID]},
 	}
 	for _, e := range model.EntityOrder.Edges() {
-		if t.Layout.Derivations().Writes(e.Name) {
+		if e.Each == "" && t.Layout.Derivations().Writes(e.Name) {
 			records = append(records, headerRecord{e, v.edges.edgeKey(e), v.edges.edge(e)})
 		}
 	}

@@ -192,7 +192,7 @@ func largestValue[V any](declare func(*attributeVisitor, *V)) (v V) {
 
 func describeAttributes[V any](declare func(*attributeVisitor, *V)) []Attribute {
 	var v V
-	a := attributeVisitor{mode: modeDescribing}
+	a := attributeVisitor{mode: modeDescribing, descriptions: make([]Attribute, 0, 16)}
 	declare(&a, &v)
 	return a.descriptions
 }
@@ -304,6 +304,36 @@ func (a *attributeVisitor) texts(name string, v *[]string, most, bytes int) {
 		}
 	case modeDescribing:
 		a.describe(name, "L", most, presenceLenient)
+	}
+}
+
+// searchableTexts declares a list of names by which clients search. It is sorted, contains no name
+// twice, and is omitted if it is empty. Like texts that normalizedAttribute declares, each name is
+// read in its normal form.
+func (a *attributeVisitor) searchableTexts(name string, v *[]string, most, bytes int) {
+	switch a.mode {
+	case modeReading:
+		for _, text := range a.Texts(name) {
+			if text, err := commerce.ParseSearchText(commerce.NormalizeName(text), bytes); err == nil {
+				*v = append(*v, text)
+			} else {
+				a.reportUnreadable(name, fmt.Sprintf("contains a text that %v", err))
+			}
+		}
+		slices.Sort(*v)
+		if *v = slices.Compact(*v); len(*v) > most {
+			a.reportInvalid(name, commerce.NewInvalidError("has %d elements: use at most %d", len(*v), most))
+		}
+	case modeWriting:
+		if len(*v) > 0 {
+			a.encoded[name] = TextListValue(*v)
+		}
+	case modeMaximizing:
+		for i := range most {
+			*v = append(*v, fmt.Sprintf("%0*d", bytes, i))
+		}
+	case modeDescribing:
+		a.describe(name, "L", most, presenceOptional)
 	}
 }
 

@@ -13,12 +13,13 @@ import (
 // Edges returns all edges of an entity.
 func (e *Entity) Edges() []*Entity { return edges[e.Name] }
 
-// EdgesCopying returns the edges that contain at least one of the named attributes.
+// EdgesCopying returns the edges that contain at least one of the named attributes, which are no
+// lists.
 func (e *Entity) EdgesCopying(names iter.Seq[string]) []*Entity {
 	var found []*Entity
 	for _, edge := range e.Edges() {
 		for name := range names {
-			if !slices.Contains(edge.Omitted, name) {
+			if edge.Each == "" && !slices.Contains(edge.Omitted, name) {
 				found = append(found, edge)
 				break
 			}
@@ -105,8 +106,12 @@ func (e *Entity) KeyFromValues(values map[string]string) Keys {
 }
 
 // IndexAttributes returns the attributes in the index keys of e that are not in its primary key. If
-// e is an edge, a record that lacks one of these attributes has no such copy.
+// e is an edge, a record that lacks one of these attributes has no such copy. For edges of the
+// elements of a list, this is the list.
 func (e *Entity) IndexAttributes() []string {
+	if e.Each != "" {
+		return []string{e.Each}
+	}
 	var names []string
 	for _, name := range slices.Concat(e.IndexPK.Placeholders(), e.IndexSK.Placeholders()) {
 		if name = e.AttributeForPlaceholder(name); !IsInPrimaryKey(e, name) {
@@ -116,8 +121,16 @@ func (e *Entity) IndexAttributes() []string {
 	return names
 }
 
-// CopiedAttributes returns the attributes that the edge e copies from a record: all but e.Omitted.
+// CopiedAttributes returns the attributes that the edge e copies from a record: all but e.Omitted,
+// or for the element of a list, only those in the keys.
 func (e *Entity) CopiedAttributes(attributes Record) Record {
+	if e.Each != "" {
+		copied := Record{}
+		for _, name := range e.Of.primaryKeyAttributes() {
+			copied[name] = attributes[name]
+		}
+		return copied
+	}
 	if len(e.Omitted) == 0 {
 		return attributes
 	}
@@ -138,12 +151,45 @@ func (e *Entity) ClaimedAttribute() string {
 
 // ClaimantAttributes returns the names of the attributes that identify the claimant, such as customerId. They
 // are those in its primary key. The claimant is the record that has the value.
-func (e *Entity) ClaimantAttributes() []string {
-	names := e.Of.SK.appendPlaceholders(e.Of.PK.Placeholders())
+func (e *Entity) ClaimantAttributes() []string { return e.Of.primaryKeyAttributes() }
+
+// primaryKeyAttributes returns the names of the attributes in the primary key.
+func (e *Entity) primaryKeyAttributes() []string {
+	names := e.SK.appendPlaceholders(e.PK.Placeholders())
 	for i, name := range names {
-		names[i] = e.Of.AttributeForPlaceholder(name)
+		names[i] = e.AttributeForPlaceholder(name)
 	}
 	return names
+}
+
+// elementAttribute returns the name of the attribute that contains the element of a list in an edge
+// (see Entity.Each).
+func (e *Entity) elementAttribute() string {
+	names := e.primaryKeyAttributes()
+	return names[len(names)-1]
+}
+
+// elements returns an edge for each element of a list in a record with the given attributes.
+func (b *KeyBuilder) elements(e *Entity, attributes Record) []Record {
+	if attributes[e.Each] == nil {
+		return nil
+	}
+	list := Reader{Record: attributes}
+	var edges []Record
+	for _, element := range list.Texts(e.Each) {
+		edge := e.CopiedAttributes(attributes)
+		edge[e.elementAttribute()] = Str(element)
+		edges = append(edges, b.record(e, edge))
+	}
+	return edges
+}
+
+// HasElement reports whether r contains the element that an edge of the entity e with the primary
+// key k lists.
+func (e *Entity) HasElement(k Keys, r Reader) bool {
+	names := e.SK.Placeholders()
+	element := e.KeyValues(k)[names[len(names)-1]]
+	return slices.ContainsFunc(r.Texts(e.Each), func(text string) bool { return commerce.NormalizeName(text) == element })
 }
 
 // ClaimantAttribute returns the first of the ClaimantAttributes.
@@ -191,20 +237,29 @@ func (e *Entity) ClaimedKey(attributes Record) Keys {
 	return Keys{}
 }
 
-// claim is the value of a claim's record: the attributes in the primary key of the claimant. The claimed value
-// is only in the key of the claim.
-type claim struct{ claimant [2]string }
+// keyOnly is the value of a record that contains only attributes in keys. For a claim, these are
+// the ones in the primary key of the claimant, and the claimed value is only in the key of the
+// claim.
+type keyOnly struct{ values [2]string }
 
 // valueCodec returns the codec of an entity's records. It returns nil for idempotency records.
 func (e *Entity) valueCodec() recordCodec {
-	if e.Kind == Claim {
-		return codecFor[claim](func(a *attributeVisitor, c *claim) {
-			for i, name := range e.ClaimantAttributes() {
-				textAttribute(a, name, &c.claimant[i], commerce.MaxIDLength)
-			}
-		})
+	switch {
+	case e.Kind == Claim:
+		return keyOnlyCodec(e.ClaimantAttributes())
+	case e.Each != "":
+		return keyOnlyCodec(e.primaryKeyAttributes())
 	}
 	return e.BaseEntity().codec
+}
+
+// keyOnlyCodec returns the codec of records that contain only the named attributes.
+func keyOnlyCodec(names []string) recordCodec {
+	return codecFor[keyOnly](func(a *attributeVisitor, v *keyOnly) {
+		for i, name := range names {
+			textAttribute(a, name, &v.values[i], commerce.MaxIDLength)
+		}
+	})
 }
 
 // encodeWithCopies returns the record of an entity with the given attributes, its copies and its claims.
@@ -217,10 +272,11 @@ func (b *KeyBuilder) encodeWithCopies(e *Entity, attributes Record) []Record {
 	}
 	records := []Record{b.record(e, attributes)}
 	for _, c := range allEntities {
-		if c.Kind != Copy || c.Of != e || !b.Derivations.Writes(c.Name) {
-			continue
-		}
-		if c.Optional || c.hasIndexValues(attributes) {
+		switch {
+		case c.Kind != Copy || c.Of != e || !b.Derivations.Writes(c.Name):
+		case c.Each != "":
+			records = append(records, b.elements(c, attributes)...)
+		case c.Optional || c.hasIndexValues(attributes):
 			records = append(records, b.record(c, c.CopiedAttributes(attributes)))
 		}
 	}
@@ -240,10 +296,10 @@ func (e *Entity) hasIndexValues(attributes Record) bool {
 
 // withEdges adds the writes of an entity's edges to a write pattern. The parameter numbers contains
 // the names of the attributes that the mutation changes. If numbers is empty, the mutation may
-// change all attributes.
+// change all attributes except lists whose elements have edges.
 func (p WritePattern) withEdges(entity *Entity, numbers ...string) WritePattern {
 	sameEntity := func(e Entity) bool { return e.Name == entity.Name }
-	written := entity.Edges()
+	written := slices.DeleteFunc(slices.Clone(entity.Edges()), func(edge *Entity) bool { return edge.Each != "" })
 	if len(numbers) > 0 {
 		// The mutation writes only the edges that contain one of the numbers. To do so, it reads the
 		// record first.

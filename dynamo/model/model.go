@@ -182,6 +182,10 @@ type Entity struct {
 	IndexFeature string
 	// OnRequest reports whether a new table also lacks the derivation, because every order would cost more.
 	OnRequest bool
+	// Each is the name of a list of texts in the record of the entity Of. There is one edge for
+	// each text, which the last placeholder of SK represents. Such an edge contains only what is in
+	// its keys, so only changes of the list write it. For other entities, Each is empty.
+	Each string
 	// Renamed maps a placeholder in the keys to its attribute, if their names differ.
 	Renamed map[string]string
 	// keyField is the custom field whose value is in the keys of an edge or claim. For other entities, it is
@@ -246,6 +250,10 @@ var (
 	// EntityOrderExpiry keeps older servers away, too. They would confirm an order, but leave its expiry.
 	EntityOrderExpiry = Entity{Name: "orderExpiry", Description: "order that expires (edge)",
 		PK: "ORDER#{orderId}", SK: "WITH_EXPIRY", IndexPK: "EXPIRING", IndexSK: "{expiry}#{orderId}", Sharded: true, Kind: Copy, Added: true, Of: &EntityOrder}
+	// EntityOrderTag keeps older servers away, too. They would not know that only staff may read
+	// the tags.
+	EntityOrderTag = Entity{Name: "orderTag", Description: "order with a tag (edge)",
+		PK: "ORDER#{orderId}", SK: "WITH_TAG#{tag}", IndexPK: "TAG#{tag}", IndexSK: "ORDER#{orderId}", Sharded: true, Kind: Copy, Added: true, Of: &EntityOrder, Each: attrTags}
 	EntityReturn = Entity{Name: "return", Description: "return of pieces of an order",
 		PK: "ORDER#{orderId}", SK: "RETURN#{returnId}", IndexPK: "RETURNS#{status}", IndexSK: "RETURN#{returnId}", Sharded: true, codec: codecFor[commerce.Return](returnAttributes)}
 	EntityProduct = Entity{Name: "product", Description: "product",
@@ -298,7 +306,8 @@ type WritePattern struct {
 	Writes, OptionalWrites []Entity
 	// WritesPerLine are the entities of the records written for each line item of the order.
 	WritesPerLine []Entity
-	// MostLines is the maximum number of lines that a transaction writes, or 0 if it is commerce.MaxLines.
+	// MostLines is the maximum number of lines that a transaction writes, or 0 if it is
+	// commerce.MaxLines. For tagOrder, the lines are tags.
 	MostLines int
 	// OptionalWritesPerLine are the entities of the records that some transactions write for each line
 	// item of the order. These writes have no condition.
@@ -407,6 +416,8 @@ var (
 	// also deletes the guest's last event.
 	WriteClaimOrders = WritePattern{ID: "WP41", Mutation: "claimOrders",
 		Writes: entities(EntityOrder, EntityCustomerOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityCustomer), WritesPerLine: entities(EntityOrderItem), OptionalWrites: entities(EntityLastEvent, EntitySpending, EntityRepOrders), Reads: entities(EntityCustomer, EntityLastEvent, EntityLastEvent, EntityOrder), ReadsItems: true, ClaimsOrders: true}.withEdges(&EntityOrder)
+	WriteTagOrder = WritePattern{ID: "WP42", Mutation: "tagOrder", MostLines: 2 * commerce.MaxTags,
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), OptionalWritesPerLine: entities(EntityOrderTag), Reads: entities(EntityOrder)}.withEdges(&EntityOrder)
 )
 
 func entities(entities ...Entity) []Entity { return entities }

@@ -15,6 +15,9 @@ const OrderGuests = "order." + guestsFeature
 
 const guestsFeature = "guests"
 
+// attrTags contains the tags of an order.
+const attrTags = "tags"
+
 // CustomerOrderKey identifies the copy of an order in the customer's partition.
 type CustomerOrderKey struct {
 	Customer commerce.CustomerID
@@ -96,6 +99,7 @@ func orderAttributes(a *attributeVisitor, parts *orderWithOptionalFields) {
 	optionalMapAttribute(a, "contact", &o.Contact, contactAttributes)
 	personal(a, &o.Contact)
 	a.optionalTime(AttrExpiry, &o.ExpiresAt)
+	a.searchableTexts(attrTags, &o.Tags, commerce.MaxTags, commerce.MaxTag)
 	listAttribute(a, AttrAdjustments, &o.Adjustments, commerce.MaxAdjustments, presenceOptional, adjustmentAttributes)
 	a.paymentTotals(o)
 	a.fulfillmentTotals(o)

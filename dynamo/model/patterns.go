@@ -42,6 +42,9 @@ type AccessPattern struct {
 	// MaxLength is the maximum number of records in the list, or 0 if there is no maximum. For
 	// QueryPerShard, it is the maximum for each shard.
 	MaxLength int
+	// Records is the pattern that reads the records of a page by their keys, because the list
+	// contains only keys. It is nil for other lists.
+	Records *AccessPattern
 	// Claim is the name of the claim that the pattern reads. It is empty if the pattern reads other records.
 	Claim string
 	// Owner is Entity.Owner of the records. It is 0 if PK does not contain the owner.
@@ -152,6 +155,13 @@ func (p *ListPattern[V]) embeddedInParent(most int) *ListPattern[V] {
 	return p.withMaxLength(most)
 }
 
+// thenReading declares the pattern that reads the listed records by their keys, because the list
+// contains only keys.
+func (p *ListPattern[V]) thenReading(records *AccessPattern) *ListPattern[V] {
+	p.Records = records
+	return p
+}
+
 // withMaxLength declares that a field reads up to this number of records.
 func (p *LookupPattern[K, V]) withMaxLength(most int) *LookupPattern[K, V] {
 	p.MaxLength = most
@@ -221,6 +231,7 @@ var (
 	OrderReturns         = collectionPattern(47, "returns of an order, oldest first", EntityReturn, Ascending, (*Codec).DecodeReturn).withMaxLength(commerce.MaxReturns)
 	ReturnsByStatus      = indexPattern(48, "returns in a status, newest first", EntityReturn, Descending, (*Codec).DecodeReturn)
 	OrderFulfillmentList = collectionPattern(49, "fulfillments of an order, oldest first", EntityFulfillment, Ascending, (*Codec).DecodeFulfillment)
+	OrdersByTag          = indexPattern(53, "orders with a tag, newest first; access pattern AP1 then reads the orders", EntityOrderTag, Descending, (*Codec).DecodeOrder).thenReading(&OrderByID.AccessPattern)
 	StatusChangesOfAll   = indexPattern(52, "status changes of all orders in a range of event IDs", EntityOrderEvent, Ascending, withoutCodec(DecodeEvent))
 	TrackedFulfillments  = indexPattern(50, "the newest fulfillment with a tracking number; access pattern AP1 then reads the order", EntityFulfillment, Descending, (*Codec).DecodeFulfillment).withMaxLength(1)
 )

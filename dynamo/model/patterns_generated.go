@@ -3,7 +3,7 @@
 package model
 
 // LastPattern is the highest number of an access pattern.
-const LastPattern = 52
+const LastPattern = 53
 
 // builtInPatterns returns every access pattern that Ordergraph declares, by number.
 func builtInPatterns() []AccessPattern {
@@ -59,6 +59,7 @@ func builtInPatterns() []AccessPattern {
 		OrderFulfillmentList.AccessPattern,
 		TrackedFulfillments.AccessPattern,
 		StatusChangesOfAll.AccessPattern,
+		OrdersByTag.AccessPattern,
 	}
 }
 
@@ -103,6 +104,7 @@ func builtInWritePatterns() []WritePattern {
 		WriteReceiveReturn,
 		WriteEraseCustomer,
 		WriteClaimOrders,
+		WriteTagOrder,
 	}
 }
 
@@ -125,6 +127,7 @@ func builtInEntities() []*Entity {
 		&EntityFulfillment,
 		&EntityPaymentDue,
 		&EntityOrderExpiry,
+		&EntityOrderTag,
 		&EntityReturn,
 		&EntityProduct,
 		&EntityProductName,

@@ -16,6 +16,7 @@ func TestPersonalAttributes(t *testing.T) {
 		"noteCustomerId", "orderId", "paymentDue", "paymentId", "providerReference", "returnId", "fulfillmentId", "shippedLines", "status", "to", "trackingNumber", "type", "updatedAt", "warehouseId",
 		"adjustments", "items", "orderItem.name", "productId", // what was sold
 		"fulfillment.lines", "trackingUrl",
+		"tags", "orderTag.tag", // words that many orders have
 		"payment.actor", "fulfillment.actor", // customers cannot record payments or ship parcels
 	}
 	for _, e := range model.Entities() {

@@ -199,8 +199,11 @@ func (r *Reader) reportInvalid(name string, err error) {
 // KeyOf returns the primary key of a record.
 func KeyOf(r Record) Keys {
 	at := Reader{Record: r}
-	return Keys{PK: at.Text(AttrPK), SK: at.Text(AttrSK)}
+	return at.Key()
 }
+
+// Key returns the primary key of the record.
+func (r *Reader) Key() Keys { return Keys{PK: r.Text(AttrPK), SK: r.Text(AttrSK)} }
 
 // KeyText returns the record's primary key for messages.
 func (r Record) KeyText() string {

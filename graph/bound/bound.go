@@ -303,6 +303,9 @@ func (b *calculator) patternCost(typ *ast.Definition, f *operation.Field, patter
 	p := b.patterns[pattern]
 	var bound dynamo.ReadCostBound
 	switch {
+	case p.Direction == "" && operation.ReturnsPage(f.Field): // a list of keys, whose records are then read together
+		size := float64(f.PageSize(nil))
+		return requestLoad{perRecord: 100, readUnits: size * b.bounds.MaxLookupUnits(p, b.consistent)}, 1
 	case p.Direction == "": // a lookup by key
 		d := requestLoad{perRecord: float64(max(1, p.MaxLength)), perGroup: dynamo.MaxBatchGetKeys - 1, readUnits: b.bounds.MaxLookupUnits(p, b.consistent)}
 		if onlyPattern && shared[pattern] {

@@ -118,7 +118,7 @@ var introspectionOffRule = core.Rule{
 	RuleFunc: func(events *core.Events, add core.AddErrFunc) {
 		events.OnField(func(_ *core.Walker, f *ast.Field) {
 			if f.Name == "__schema" || f.Name == "__type" {
-				add(core.Message("introspection is disabled on this server: remove %s, and ask the server's operator for the schema", f.Name), core.At(f.Position),
+				add(core.Message("introspection is disabled on this server: send no %s, and ask the server's operator for the schema", f.Name), core.At(f.Position),
 					func(err *gqlerror.Error) { err.Extensions = map[string]any{"code": errcode.IntrospectionOff} })
 			}
 		})

@@ -109,6 +109,16 @@ func (in ReleaseOrderInput) Command(c *Validator) commerce.ReleaseRequest {
 	}
 }
 
+// Command validates the input and returns a commerce.TagsChange.
+func (in TagOrderInput) Command(c *Validator) commerce.TagsChange {
+	return commerce.TagsChange{
+		OrderID:         parseValue(c, commerce.ParseOrderID, in.OrderID, "orderId"),
+		Add:             parseAdd(c, in.Add),
+		Remove:          parseRemove(c, in.Remove),
+		ExpectedVersion: parseExpectedVersion(c, in.ExpectedVersion),
+	}
+}
+
 // Command validates the input and returns a commerce.PaymentRecord.
 func (in RecordPaymentInput) Command(c *Validator) commerce.PaymentRecord {
 	return commerce.PaymentRecord{

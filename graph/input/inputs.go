@@ -193,6 +193,24 @@ func parsePhoneNumbers(c *Validator, numbers []string) []string {
 	return parsed
 }
 
+func parseAdd(c *Validator, tags []string) []string { return parseTags(c, "add", tags) }
+
+func parseRemove(c *Validator, tags []string) []string { return parseTags(c, "remove", tags) }
+
+func parseTags(c *Validator, field string, tags []string) []string {
+	if len(tags) > commerce.MaxTags {
+		c.reject(commerce.NewInvalidInput(commerce.FieldPath(field), "has %d tags: use at most %d", len(tags), commerce.MaxTags))
+		return nil
+	}
+	parsed := make([]string, len(tags))
+	for i, tag := range tags {
+		parsed[i] = parseValue(c, parseTag, tag, field, strconv.Itoa(i))
+	}
+	return parsed
+}
+
+func parseTag(tag string) (string, error) { return commerce.ParseSearchableName(tag, commerce.MaxTag) }
+
 func parseShippingAddress(c *Validator, in *AddressInput) commerce.Address {
 	return *parseAddress(c, in, "shippingAddress")
 }

@@ -694,6 +694,21 @@ type ShipOrderInput struct {
 type Subscription struct {
 }
 
+// Changes of an order's tags.
+type TagOrderInput struct {
+	// The order's ID.
+	OrderID string `json:"orderId"`
+	// Up to 20 tags to add. Each has 1 to 64 bytes without `#`. The server removes spaces at both ends, and ignores a
+	// tag that the order already has.
+	Add []string `json:"add,omitempty"`
+	// Up to 20 tags to remove. The server ignores a tag that the order does not have.
+	Remove []string `json:"remove,omitempty"`
+	// The `version` that the order had when the client read it. If the version has changed since then,
+	// the mutation changes nothing, and returns the user error `VersionConflict` and the current order.
+	// If this field is omitted, the server does not check the version.
+	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
+}
+
 // A transfer of units of a product from one warehouse to another.
 type TransferInventoryInput struct {
 	// The product's SKU.

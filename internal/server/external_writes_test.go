@@ -24,7 +24,7 @@ func externalFixture(t testing.TB, db *dynamodb.Client) (s *fixture, order strin
 	mark := func(v string) map[string]types.AttributeValue {
 		return map[string]types.AttributeValue{
 			"__edb_e__": storetest.Str(v), "__edb_v__": storetest.Str("1"), "flag": &types.AttributeValueMemberBOOL{Value: true},
-			"tags": &types.AttributeValueMemberSS{Value: []string{v}},
+			"texts": &types.AttributeValueMemberSS{Value: []string{v}},
 		}
 	}
 	counted := map[string]types.AttributeValue{"quantity": number(40)}
@@ -60,7 +60,7 @@ func (s *fixture) checkUnknownAttributes(t testing.TB, after string) {
 	records := s.records(t)
 	for k, mark := range kinds {
 		r := records[k]
-		if !strings.Contains(r, "__edb_e__="+mark+" __edb_v__=1") || !strings.Contains(r, "flag=true") || !strings.Contains(r, "tags=&{Value:["+mark+"]") {
+		if !strings.Contains(r, "__edb_e__="+mark+" __edb_v__=1") || !strings.Contains(r, "flag=true") || !strings.Contains(r, "texts=&{Value:["+mark+"]") {
 			t.Errorf("after %s, the record %s is %s, which lacks the external attributes of %s", after, k, r, mark)
 		}
 	}
@@ -115,7 +115,7 @@ func TestCancellingAnOrderOfOtherSoftware(t *testing.T) {
 			t.Errorf("the order is %s, want %s", got.Value, want)
 		}
 		product := before["PRODUCT#def #METADATA"]
-		if revised := strings.Replace(product, " tags=", " stockRevision=1 tags=", 1); s.records(t)["PRODUCT#def #METADATA"] != revised {
+		if revised := strings.Replace(product, " texts=", " stockRevision=1 texts=", 1); s.records(t)["PRODUCT#def #METADATA"] != revised {
 			t.Errorf("the product without counters was changed to %s from %s", s.records(t)["PRODUCT#def #METADATA"], product)
 		}
 		s.checkUnknownAttributes(t, "cancelOrder")

@@ -85,7 +85,7 @@ func limit(a *ast.ArgumentDefinition) (value string, with, without []string) {
 	case a.Name == "emailPrefix":
 		return `"A"`, []string{"@a"}, nil
 	case a.Type.Name() == "String":
-		text := map[string]string{"category": "Electronics", "name": "Jane Doe", "jobTitle": "Associate"}[a.Name]
+		text := map[string]string{"category": "Electronics", "name": "Jane Doe", "jobTitle": "Associate", "tag": "vip"}[a.Name]
 		return strconv.Quote(text), []string{text}, nil
 	case a.Type.Name() == "TimeRange":
 		return `{from: "2024-01-01T00:00:00Z", to: "2027-01-01T00:00:00Z"}`, []string{"2024-01-01T00:00:00Z/2027-01-01T00:00:00Z"}, []string{"/"}
@@ -232,6 +232,11 @@ func TestForgedCursors(t *testing.T) {
 		for i := range 2 {
 			order := commerce.OrderRequest{CustomerID: "cust_01", Lines: []commerce.OrderLine{{SKU: "prod_abc", Quantity: 1}}, ExpiresAt: new(time.Now().Add(time.Duration(i+1) * time.Hour))}
 			if _, err := store.PlaceOrder(t.Context(), change.Caller{Name: "me"}, order); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, order := range []commerce.OrderID{"01HVMK3P2Q0000000000000001", "01KNVV2HR00000000000000101"} {
+			if _, err := store.TagOrder(t.Context(), change.Caller{Name: "me"}, commerce.TagsChange{OrderID: order, Add: []string{"vip"}}); err != nil {
 				t.Fatal(err)
 			}
 		}

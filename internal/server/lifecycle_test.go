@@ -45,6 +45,9 @@ func moveInput(mutation, id string) mutationInput {
 	if mutation == "holdOrder" {
 		input["reason"] = "Check the address"
 	}
+	if mutation == "tagOrder" {
+		input["add"] = tags("a")
+	}
 	if mutation == "recordPayment" {
 		maps.Copy(input, mutationInput{"kind": "CAPTURE", "amount": mutationInput{"amount": "0.5"}, "provider": "stripe", "reference": id})
 	}

@@ -76,6 +76,7 @@ func versions(s *fixture, t testing.TB) map[string]versionedMutation {
 		"updateOrder":           with(order(), mutationInput{"contact": mutationInput{"phone": "+1 555 0100"}}),
 		"holdOrder":             with(order(), mutationInput{"reason": "Check the address"}),
 		"releaseOrder":          order("holdOrder"),
+		"tagOrder":              with(order(), mutationInput{"add": []string{"vip"}}),
 		"setOrderItem":          with(order(), mutationInput{"sku": "mug", "quantity": 3}),
 		"removeOrderItem":       with(order(), mutationInput{"sku": "mug"}),
 		"cancelOrderItems":      with(order("confirmOrder"), mutationInput{"lines": []mutationInput{{"sku": "mug", "quantity": 1}}}),

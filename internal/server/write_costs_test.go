@@ -127,6 +127,14 @@ func returnInput(lines int, more mutationInput, outstanding bool, before ...stri
 	}
 }
 
+// tags returns the maximum number of tags of an order.
+func tags(prefix string) (all []string) {
+	for i := range commerce.MaxTags {
+		all = append(all, fmt.Sprintf("%s%02d", prefix, i))
+	}
+	return all
+}
+
 // sendBack returns the lines of a return with one piece of each of the first products.
 func sendBack(lines int) mutationInput {
 	var all []mutationInput
@@ -282,6 +290,10 @@ func costs() []writeCost {
 		{mutation: "addOrderNote", variant: "idempotency key", input: preparedInput(3, mutationInput{"note": "Gift", "idempotencyKey": "k"})},
 		{mutation: "holdOrder", variant: "3 lines", usual: true, input: preparedInput(3, mutationInput{"reason": "Check the address"})},
 		{mutation: "releaseOrder", variant: "3 lines", usual: true, input: preparedInput(3, nil, "holdOrder")},
+		{mutation: "tagOrder", variant: "a tag, 3 lines", usual: true, lines: 1, input: preparedInput(3, mutationInput{"add": []string{"vip"}})},
+		{mutation: "tagOrder", variant: "a tag that the order has", writesNothing: true, input: preparedInput(3, mutationInput{"add": []string{"a00"}}, "tagOrder")},
+		{mutation: "tagOrder", variant: "all of 20 tags, outstanding payment", lines: 2 * commerce.MaxTags, input: preparedInput(3, mutationInput{"add": tags("b"), "remove": tags("a")}, "recordPayment", "tagOrder")},
+		{mutation: "confirmOrder", variant: "20 tags", input: preparedInput(3, nil, "tagOrder")},
 		{mutation: "recordPayment", variant: "the whole total of 3 lines", usual: true, input: preparedInput(3, payment("CAPTURE", "22.5"))},
 		{mutation: "recordPayment", variant: "a part of the total", input: preparedInput(3, payment("CAPTURE", "1"))},
 		{mutation: "recordPayment", variant: "a part of the total of an order that expires", input: expiring(3, payment("CAPTURE", "1"))},

@@ -72,6 +72,15 @@ func (r Record) Int(name string) int {
 	return -1
 }
 
+// Texts returns the values of a list of strings. It returns nil if there is no such attribute.
+func (r Record) Texts(name string) (texts []string) {
+	list, _ := r[name].(*types.AttributeValueMemberL)
+	for i := 0; list != nil && i < len(list.Value); i++ {
+		texts = append(texts, Record{name: list.Value[i]}.Text(name))
+	}
+	return texts
+}
+
 // Map returns the value of a map attribute. It returns nil if there is no such attribute.
 func (r Record) Map(name string) Record {
 	if m, ok := r[name].(*types.AttributeValueMemberM); ok {
@@ -452,6 +461,12 @@ func hasKeyAttribute(e *model.Entity, name string, r Record) bool {
 func (a *audit) checkEdges(k Key, e *model.Entity, r Record) {
 	values := e.KeyValues(model.Keys{PK: k.PK, SK: k.SK})
 	for _, edge := range e.Edges() {
+		if edge.Each != "" {
+			for _, element := range r.Texts(edge.Each) {
+				a.requireRecord(k, k.PK, edge.SK.Prefix()+element)
+			}
+			continue
+		}
 		edgeKey := edge.KeyFromValues(values)
 		if i := slices.IndexFunc(edge.IndexAttributes(), func(name string) bool { return !hasKeyAttribute(edge, name, r) }); i < 0 {
 			a.requireRecord(k, edgeKey.PK, edgeKey.SK)
@@ -465,7 +480,19 @@ func (a *audit) checkEdges(k Key, e *model.Entity, r Record) {
 // record in an additional list.
 func (a *audit) checkEdge(k Key, e *model.Entity, r Record) {
 	recordKey := e.Of.KeyFromValues(e.KeyValues(model.Keys{PK: k.PK, SK: k.SK}))
-	if record := a.requireRecord(k, recordKey.PK, recordKey.SK); record != nil {
+	record := a.requireRecord(k, recordKey.PK, recordKey.SK)
+	switch {
+	case record == nil:
+	case e.Each != "":
+		if element := strings.TrimPrefix(k.SK, e.SK.Prefix()); !slices.Contains(record.Texts(e.Each), element) {
+			a.addProblem(k, "the %s of %s do not contain %q", e.Each, e.Of.Description, element)
+		}
+		for name := range r {
+			if !slices.Contains(slices.Concat(uncopiedAttributes, e.PK.Placeholders(), e.SK.Placeholders()), name) {
+				a.addProblem(k, "the attribute %s is not in the keys", name)
+			}
+		}
+	default:
 		a.compareRecords(k, "the "+e.Of.Description, r, record, slices.Concat(e.Omitted, uncopiedAttributes)...)
 	}
 }
@@ -870,6 +897,7 @@ var statusesAllowingEvent = map[string][]string{
 	"custom_fields_changed": {"pending", "confirmed", "shipped", "delivered", "cancelled"},
 	"held":                  {"pending", "confirmed"},
 	"released":              {"pending", "confirmed", "shipped", "delivered"},
+	"tags_changed":          {"pending", "confirmed", "shipped", "delivered", "cancelled"},
 	"note_added":            {"pending", "confirmed", "shipped", "delivered", "cancelled"},
 	"payment_recorded":      {"pending", "confirmed", "shipped", "delivered", "cancelled"},
 	"claimed":               {"pending", "confirmed", "shipped", "delivered", "cancelled"},

@@ -130,6 +130,10 @@ func EdgesOf(rec Item) []Item {
 		if e == nil || !e.IsEdge() {
 			continue
 		}
+		if e.Each != "" {
+			edges = append(edges, Item(r))
+			continue
+		}
 		edge := maps.Clone(e.CopiedAttributes(rec))
 		for _, name := range []string{"pk", "sk", "gsi1pk", "gsi1sk"} {
 			edge[name] = r[name]

@@ -197,6 +197,10 @@ func (s StepGenerator) Next(field, name string) Step {
 		if field == "holdOrder" {
 			in["reason"] = s.oneOf("fraud", "address")
 		}
+	case "tagOrder":
+		versioned = true
+		in["add"] = []any{s.oneOf("vip", "fraud", "gift"), s.oneOf("vip", "export")}
+		maybe("remove", func() any { return []any{s.oneOf("vip", "fraud")} })
 	case "recordPayment":
 		in["kind"], in["amount"] = s.oneOf("AUTHORIZATION", "CAPTURE", "CAPTURE", "VOID", "REFUND", "CHARGEBACK"), s.price()
 		in["provider"], in["reference"] = s.oneOf("stripe", "cash"), name
@@ -299,7 +303,7 @@ var allowedStatuses = map[string][]string{
 	"confirmOrder": {"PENDING"}, "shipOrder": {"CONFIRMED"}, "deliverOrder": {"SHIPPED"}, "cancelOrder": {"PENDING", "CONFIRMED"},
 	"setOrderItem": {"PENDING"}, "removeOrderItem": {"PENDING"}, "updateShippingAddress": {"PENDING", "CONFIRMED"},
 	"updateOrder": {"PENDING", "CONFIRMED"}, "setAdjustments": {"PENDING", "CONFIRMED"},
-	"holdOrder": {"PENDING", "CONFIRMED"}, "releaseOrder": {"PENDING", "CONFIRMED"}, "recordPayment": {"PENDING", "CONFIRMED", "SHIPPED", "DELIVERED", "CANCELLED"}, "addOrderNote": {"PENDING", "CONFIRMED", "SHIPPED", "DELIVERED", "CANCELLED"},
+	"holdOrder": {"PENDING", "CONFIRMED"}, "releaseOrder": {"PENDING", "CONFIRMED"}, "tagOrder": {"PENDING", "CONFIRMED", "SHIPPED", "DELIVERED", "CANCELLED"}, "recordPayment": {"PENDING", "CONFIRMED", "SHIPPED", "DELIVERED", "CANCELLED"}, "addOrderNote": {"PENDING", "CONFIRMED", "SHIPPED", "DELIVERED", "CANCELLED"},
 	"requestReturn": {"SHIPPED", "DELIVERED"}, "approveReturn": {"SHIPPED", "DELIVERED"}, "rejectReturn": {"SHIPPED", "DELIVERED"}, "receiveReturn": {"SHIPPED", "DELIVERED"},
 }
 
