@@ -22,7 +22,7 @@ const compile = () => run(folder, 'tsc')
 compile()
 
 const compiled = (name) => load(join(folder, 'out', `${name}.js`))
-const { orderDetails, cancelItems, orderInParcel, recordPayment, sendBack, ship, takeBack, warehousesFor } = await compiled('backOffice')
+const { orderDetails, cancelItems, orderInParcel, recordPayment, sendBack, ship, tag, taggedOrders, takeBack, warehousesFor } = await compiled('backOffice')
 const { categories, products } = await compiled('catalog')
 const { checkout } = await compiled('checkout')
 const { claimOrders, dashboard, eraseCustomer, moveOrder } = await compiled('desk')
@@ -292,6 +292,12 @@ for (const { name, open, skip } of engines) {
       assert.deepEqual([part.status, part.fulfillmentState, part.items.nodes[0].shipped, part.paymentState], ['CONFIRMED', 'PARTIALLY_FULFILLED', 2, 'PAID'])
       assert.equal((await ship(request, { ...parcel, warehouseId: 'wh_pdx', trackingNumber: `${trackingNumber}-2`, lines: [{ sku, quantity: 1 }] })).kind, 'done')
       assert.deepEqual(await Promise.all([trackingNumber, `${trackingNumber}-2`, 'none'].map((number) => orderInParcel(request, number))), [orderId, orderId, null])
+
+      const word = `late-${randomUUID()}`
+      assert.deepEqual(await tag(request, orderId, [word, 'gift']), { kind: 'done', value: ['gift', word] })
+      assert.deepEqual(await tag(request, orderId, [], ['gift']), { kind: 'done', value: [word] })
+      assert.equal((await tag(request, orderId, ['a#b'])).kind, 'refused')
+      assert.deepEqual([await taggedOrders(request, word), await taggedOrders(request, `${word}-2`)], [[orderId], []])
 
       const refund = (amount, returnId) => recordPayment(request, { ...event, kind: 'REFUND', amount: { amount, currencyCode: 'USD' }, reference: randomUUID(), returnId })
       const missing = [{ sku, quantity: 2 }]

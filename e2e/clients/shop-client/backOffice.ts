@@ -1,7 +1,8 @@
 import {
-  WarehousesOfOrderDocument, CancelItemsDocument, CreateFulfillmentDocument, OrderByTrackingNumberDocument, ReceiveReturnDocument, RecordPaymentDocument, RequestReturnDocument, ApproveReturnDocument, OrderDetailsDocument,
+  WarehousesOfOrderDocument, CancelItemsDocument, CreateFulfillmentDocument, OrderByTrackingNumberDocument, OrdersByTagDocument, TagOrderDocument, ReceiveReturnDocument, RecordPaymentDocument, RequestReturnDocument, ApproveReturnDocument, OrderDetailsDocument,
   type OrderDetailsQuery, type CreateFulfillmentInput, type FulfillmentLineInput, type RecordPaymentInput, type ReturnLineInput, type RestockedLineInput, type ReturnStateFragment,
 } from './gql/graphql.js'
+import { pages } from './paging.js'
 import { reaction, type Reaction } from './refusals.js'
 import { present, type Request } from './request.js'
 
@@ -14,6 +15,21 @@ export const orderDetails = async (request: Request, id: string): Promise<OrderD
 /** The ID of the order in a parcel, or null. */
 export const orderInParcel = async (request: Request, trackingNumber: string): Promise<string | null> =>
   (await request(OrderByTrackingNumberDocument, { trackingNumber })).orderByTrackingNumber?.id ?? null
+
+/** Removes tags from an order, and then adds tags. */
+export async function tag(request: Request, orderId: string, add: string[], remove: string[] = []): Promise<Result<string[]>> {
+  const { order, userErrors } = present((await request(TagOrderDocument, { input: { orderId, add, remove } })).tagOrder)
+  return userErrors.length === 0 && order ? done(order.tags) : refused(userErrors.map(reaction))
+}
+
+/** The IDs of all orders with a tag, the newest first. */
+export async function taggedOrders(request: Request, tag: string): Promise<string[]> {
+  const ids: string[] = []
+  for await (const orders of pages(async (after) => (await request(OrdersByTagDocument, { tag, after })).ordersByTag)) {
+    ids.push(...orders.map(({ id }) => id))
+  }
+  return ids
+}
 
 /** Records an event of a payment provider. Providers send their events more than once, so the reference is the key. */
 export async function recordPayment(request: Request, input: RecordPaymentInput): Promise<Result<{ id: string }>> {
