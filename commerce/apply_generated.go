@@ -51,6 +51,16 @@ func (c FulfillmentStatusChange) Apply(record *FulfillmentStatus) {
 }
 
 // Apply copies the command's non-nil fields to a record.
+func (c InventoryLevelChange) Apply(record *InventoryLevel) {
+	if c.Quantity != nil {
+		record.Quantity = *c.Quantity
+	}
+	if c.ReorderPoint != nil {
+		record.ReorderPoint = *c.ReorderPoint
+	}
+}
+
+// Apply copies the command's non-nil fields to a record.
 func (c ProductChange) Apply(record *Product) {
 	if c.Name != nil {
 		record.Name = *c.Name

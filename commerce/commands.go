@@ -256,11 +256,13 @@ type Price struct {
 	Currency Currency
 }
 
-// InventoryCount is the command to set the quantity of a product in a warehouse.
-type InventoryCount struct {
-	SKU         SKU
-	WarehouseID WarehouseID
-	Quantity    int
+// InventoryLevelChange is the command to set the quantity or the reorder point of a product in a warehouse. A nil
+// field stays unchanged.
+type InventoryLevelChange struct {
+	SKU          SKU
+	WarehouseID  WarehouseID
+	Quantity     *int
+	ReorderPoint *int
 	// If ExpectedVersion is not nil, the change is rejected unless the inventory level has this
 	// version. Version 0 means that the inventory level must not exist yet.
 	ExpectedVersion *int

@@ -95,8 +95,16 @@ type InventoryLevel struct {
 	SKU         SKU
 	WarehouseID WarehouseID
 	Quantity    int
+	// ReorderPoint is the quantity below which the stock is low. 0 means that it never is.
+	ReorderPoint int
 	// Version increases with every change. It is 0 if the record was written by other software.
 	Version int
+}
+
+// WithQuantity returns the level with another quantity.
+func (l InventoryLevel) WithQuantity(n int) InventoryLevel {
+	l.Quantity = n
+	return l
 }
 
 // Warehouse is a location that stores products and ships orders.

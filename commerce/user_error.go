@@ -253,6 +253,12 @@ func NewTooManyLinesOver(path []string, lines, limit int) TooManyLines {
 	return tooManyLines(path, fmt.Sprintf("more than %d", lines), limit)
 }
 
+// NewTooManyParcelLines returns the user error for a parcel with more line items than one transaction can
+// ship.
+func NewTooManyParcelLines(path []string, lines, limit int) TooManyLines {
+	return TooManyLines{newErrorDetails(CodeTooManyLines, path, "The parcel has %d line items, but only %d fit into one transaction: ship the others with createFulfillment as a further parcel.", lines, limit), limit}
+}
+
 func tooManyLines(path []string, lines string, limit int) TooManyLines {
 	return TooManyLines{newErrorDetails(CodeTooManyLines, path, "The order has %s line items, but at most %d are allowed: split the order into several orders.", lines, limit), limit}
 }

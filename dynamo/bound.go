@@ -161,6 +161,11 @@ func (b CostBounds) MutationBound(p model.WritePattern) MutationCostBound {
 		bound.Requests += 5
 		read(4, model.EntityCustomerOrder)
 	}
+	readsLevel := func(e model.Entity) bool { return e.Name == model.EntityInventoryLevel.Name }
+	if p.LowStock && !slices.ContainsFunc(slices.Concat(p.Reads, p.ReadsPerLine), readsLevel) {
+		bound.Requests++
+		read(p.MaxLevels(commerce.MaxLines), model.EntityInventoryLevel)
+	}
 	if p.Buckets {
 		bound.Requests += 2 // a product is sold out only if two reads agree
 		read(2, model.EntityProduct)
@@ -190,6 +195,9 @@ func (b CostBounds) WriteUnits(mutation string, lines int) (most float64) {
 			write(1, p.MaxOptionalWrites()...)
 			write(p.Lines(lines), p.WritesPerLine...)
 			write(p.Lines(lines), p.OptionalWritesPerLine...)
+			if p.LowStock {
+				write(min(p.MaxLevels(lines), table.MaxTransactionActions-p.MaxActions(lines)), model.EntityLowStock)
+			}
 			if p.Buckets {
 				write(commerce.MaxStockBuckets-1, model.EntityStockBucket)
 			}

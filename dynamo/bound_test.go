@@ -42,7 +42,9 @@ func TestRecordSizesStayWithinBounds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	storetest.MakeReadable(t, storetest.RawTable{T: t, DB: db, Name: table, Store: store}, model.EntityDailySales.Name)
+	for _, name := range []string{model.EntityDailySales.Name, model.EntityLowStock.Name} {
+		storetest.MakeReadable(t, storetest.RawTable{T: t, DB: db, Name: table, Store: store}, name)
+	}
 	rep, house, customer := commerce.EmployeeID(id(0)), commerce.WarehouseID(id(0)), commerce.CustomerID(id(0))
 	_, err := store.CreateWarehouse(ctx, caller(), commerce.Warehouse{ID: house, Name: name})
 	must(err)
@@ -60,6 +62,8 @@ func TestRecordSizesStayWithinBounds(t *testing.T) {
 		_, err = store.CreateProduct(ctx, caller(), commerce.Product{SKU: sku, Name: name, Category: name, UnitPrice: price})
 		must(err)
 		_, err = store.AdjustInventory(ctx, caller(), commerce.InventoryAdjustment{SKU: sku, WarehouseID: house, Delta: 999_999_999})
+		must(err)
+		_, err = store.SetInventoryLevel(ctx, caller(), commerce.InventoryLevelChange{SKU: sku, WarehouseID: house, ReorderPoint: new(commerce.MaxInventoryLevel * max(0, 1-len(order.Lines)))})
 		must(err)
 		order.Lines = append(order.Lines, commerce.OrderLine{SKU: sku, Quantity: 999_999})
 	}
@@ -134,6 +138,9 @@ func TestRecordSizesStayWithinBounds(t *testing.T) {
 		}
 		if p.Buckets {
 			written[model.EntityStockBucket.Name] = true
+		}
+		if p.LowStock {
+			written[model.EntityLowStock.Name] = true
 		}
 	}
 	for _, e := range model.Entities() {

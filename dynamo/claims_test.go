@@ -96,7 +96,7 @@ func TestMutationsKeepDeclaredClaims(t *testing.T) {
 			_, err = s.ChangeOrderStatus(ctx, caller, commerce.OrderStatusChange{OrderID: order.ID, To: commerce.Shipped, WarehouseID: "w1", TrackingNumber: number})
 			return order.ID, err
 		}
-		_, err := s.SetInventoryLevel(ctx, caller, commerce.InventoryCount{SKU: "p01", WarehouseID: "w1", Quantity: 50})
+		_, err := s.SetInventoryLevel(ctx, caller, commerce.InventoryLevelChange{SKU: "p01", WarehouseID: "w1", Quantity: new(50)})
 		must(err)
 		first, err := ship("T1")
 		must(err)

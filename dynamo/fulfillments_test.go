@@ -35,7 +35,7 @@ func confirmed(t *testing.T, store *dynamo.Store, n int) commerce.FulfillmentReq
 func TestConcurrentFulfillments(t *testing.T) {
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 3), dynamo.Options{})
-		if _, err := r.Store.SetInventoryLevel(t.Context(), change.Caller{}, commerce.InventoryCount{SKU: "p01", WarehouseID: "w1", Quantity: 50}); err != nil {
+		if _, err := r.Store.SetInventoryLevel(t.Context(), change.Caller{}, commerce.InventoryLevelChange{SKU: "p01", WarehouseID: "w1", Quantity: new(50)}); err != nil {
 			t.Fatal(err)
 		}
 		parcel := confirmed(t, r.Store, 2)
@@ -97,7 +97,7 @@ func TestFulfillmentsInAnOldTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.SetInventoryLevel(t.Context(), change.Caller{}, commerce.InventoryCount{SKU: "p01", WarehouseID: "w1", Quantity: 50}); err != nil {
+	if _, err := store.SetInventoryLevel(t.Context(), change.Caller{}, commerce.InventoryLevelChange{SKU: "p01", WarehouseID: "w1", Quantity: new(50)}); err != nil {
 		t.Fatal(err)
 	}
 	parcel := confirmed(t, store, 1)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/ordergraph/ordergraph/commerce"
@@ -90,6 +91,14 @@ func SpendingMonthsRange(r commerce.DateRange) Range {
 		part.To = r.To.DayBefore().Month() + "$" // in the keys, '#' follows the month, and '$' sorts after '#'
 	}
 	return part
+}
+
+// QuantityRange returns the range of the inventory levels with less than the given quantity.
+func QuantityRange(below int) Range {
+	if below <= 0 {
+		return Range{Empty: true}
+	}
+	return Range{To: model.SortableNumber(strconv.Itoa(below))}
 }
 
 // SalesRange returns the range of the records with the sales of the days in a range, which must have both

@@ -3107,8 +3107,10 @@ func numberInventoryLevel(name string) (int, operation.ArgumentsReader) {
 		return 4, nil
 	case "quantity":
 		return 5, nil
-	case "version":
+	case "reorderPoint":
 		return 6, nil
+	case "version":
+		return 7, nil
 	default:
 		return 0, nil
 	}
@@ -3168,7 +3170,10 @@ func (x *execution) fieldInventoryLevel(f *operation.Field, obj *commerce.Invent
 	case 5: // quantity
 		x.out = scalar.AppendInt(x.out, obj.Quantity)
 		return true
-	case 6: // version
+	case 6: // reorderPoint
+		x.out = scalar.AppendInt(x.out, obj.ReorderPoint)
+		return true
+	case 7: // version
 		x.out = scalar.AppendInt(x.out, obj.Version)
 		return true
 	default:
@@ -10513,10 +10518,12 @@ func numberWarehouse(name string) (int, operation.ArgumentsReader) {
 		return 3, readWarehouseEmployeesArguments
 	case "inventory":
 		return 4, readWarehouseInventoryArguments
+	case "lowStock":
+		return 5, readWarehouseLowStockArguments
 	case "productCount":
-		return 5, nil
-	case "version":
 		return 6, nil
+	case "version":
+		return 7, nil
 	default:
 		return 0, nil
 	}
@@ -10573,7 +10580,19 @@ func (x *execution) fieldWarehouse(f *operation.Field, obj *commerce.Warehouse) 
 		written := x.objectInventoryLevelConnection(f.Set, v)
 		x.leave()
 		return written
-	case 5: // productCount
+	case 5: // lowStock
+		v, ok := x.resolveWarehouseLowStock(f, obj)
+		if !ok {
+			return false
+		}
+		if v == nil {
+			return x.recordMissing(f, nullElement)
+		}
+		x.enter(f)
+		written := x.objectInventoryLevelConnection(f.Set, v)
+		x.leave()
+		return written
+	case 6: // productCount
 		v, ok := x.resolveWarehouseProductCount(f, obj)
 		if !ok {
 			return x.writeNull()
@@ -10583,7 +10602,7 @@ func (x *execution) fieldWarehouse(f *operation.Field, obj *commerce.Warehouse) 
 		}
 		x.out = scalar.AppendInt32(x.out, *v)
 		return true
-	case 6: // version
+	case 7: // version
 		x.out = scalar.AppendInt(x.out, obj.Version)
 		return true
 	case 0:
@@ -10648,6 +10667,37 @@ func (x *execution) resolveWarehouseInventory(f *operation.Field, obj *commerce.
 	x.currentField = f
 	x.pages++
 	v, err := x.warehouseResolvers.Inventory(x.resolverCtx, obj, a.first, a.after, a.last, a.before)
+	return v, x.recordError(f, err)
+}
+
+type warehouseLowStockArguments struct {
+	below  *int32
+	first  *int32
+	after  *string
+	last   *int32
+	before *string
+}
+
+func readWarehouseLowStockArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Warehouse_lowStock_args(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return &warehouseLowStockArguments{
+		below:  read["below"].(*int32),
+		first:  read["first"].(*int32),
+		after:  read["after"].(*string),
+		last:   read["last"].(*int32),
+		before: read["before"].(*string),
+	}, nil
+}
+
+func (x *execution) resolveWarehouseLowStock(f *operation.Field, obj *commerce.Warehouse) (v *paging.Connection[*commerce.InventoryLevel], ok bool) {
+	defer x.recoverPanic(f, &ok)
+	a := f.ArgumentsIn(x.operation.arguments).(*warehouseLowStockArguments)
+	x.currentField = f
+	x.pages++
+	v, err := x.warehouseResolvers.LowStock(x.resolverCtx, obj, a.below, a.first, a.after, a.last, a.before)
 	return v, x.recordError(f, err)
 }
 

@@ -304,12 +304,13 @@ type ComplexityRoot struct {
 	}
 
 	InventoryLevel struct {
-		Product     func(childComplexity int) int
-		Quantity    func(childComplexity int) int
-		SKU         func(childComplexity int) int
-		Version     func(childComplexity int) int
-		Warehouse   func(childComplexity int) int
-		WarehouseID func(childComplexity int) int
+		Product      func(childComplexity int) int
+		Quantity     func(childComplexity int) int
+		ReorderPoint func(childComplexity int) int
+		SKU          func(childComplexity int) int
+		Version      func(childComplexity int) int
+		Warehouse    func(childComplexity int) int
+		WarehouseID  func(childComplexity int) int
 	}
 
 	InventoryLevelConnection struct {
@@ -796,6 +797,7 @@ type ComplexityRoot struct {
 		Employees    func(childComplexity int, first *int32, after *string, last *int32, before *string) int
 		ID           func(childComplexity int) int
 		Inventory    func(childComplexity int, first *int32, after *string, last *int32, before *string) int
+		LowStock     func(childComplexity int, below *int32, first *int32, after *string, last *int32, before *string) int
 		Name         func(childComplexity int) int
 		ProductCount func(childComplexity int) int
 		Version      func(childComplexity int) int
@@ -1011,6 +1013,7 @@ type ViewerResolver interface {
 type WarehouseResolver interface {
 	Employees(ctx context.Context, obj *commerce.Warehouse, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error)
 	Inventory(ctx context.Context, obj *commerce.Warehouse, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.InventoryLevel], error)
+	LowStock(ctx context.Context, obj *commerce.Warehouse, below *int32, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.InventoryLevel], error)
 	ProductCount(ctx context.Context, obj *commerce.Warehouse) (*int32, error)
 }
 
@@ -2393,14 +2396,19 @@ input UpdateWarehouseInput {
   expectedVersion: Int
 }
 
-"The new number of units of a product in a warehouse."
+"The new number of units of a product in a warehouse, or its new reorder point, or both."
 input SetInventoryLevelInput {
   "The product's SKU."
   sku: ID!
   "The warehouse's ID."
   warehouseId: ID!
-  "The new number of units, from 0 to 1,000,000,000."
-  quantity: Int!
+  "The new number of units, from 0 to 1,000,000,000. If it is omitted or null, it stays the same."
+  quantity: Int
+  """
+  The new quantity below which the stock is low, from 0 to 1,000,000,000. 0 means that it is never
+  low. If the field is omitted or null, the reorder point stays the same.
+  """
+  reorderPoint: Int
   """
   The ` + "`" + `version` + "`" + ` that the inventory level had when the client read it. If the version has changed
   since then, the mutation changes nothing, and returns the user error ` + "`" + `VersionConflict` + "`" + ` and the
@@ -2917,8 +2925,10 @@ type Mutation {
   ): UpdateWarehousePayload @access(permission: CHANGE_WAREHOUSES)
     @userErrors(types: ["InvalidInput", "NotFound", "AlreadyExists", "VersionConflict"])
   """
-  Sets the number of units of a product in a warehouse, for example after a stock count. The
-  mutation cannot remove units that orders have reserved.
+  Sets the number of units of a product in a warehouse, for example after a stock count, or the
+  quantity below which its stock is low (see ` + "`" + `Warehouse.lowStock` + "`" + `). The mutation cannot remove units
+  that orders have reserved. A reorder point needs a table with the list of low stock: an operator can
+  add it with ` + "`" + `ordergraph table apply inventoryLevelLowStock` + "`" + `.
 
   Cost: one DynamoDB transaction (write pattern WP15). Access: staff, admins, services.
   """
@@ -5547,6 +5557,11 @@ type InventoryLevel @access(permission: READ_STOCK) {
   "The number of units in this warehouse, including units that orders reserve."
   quantity: Int!
   """
+  The quantity below which the stock is low. If it is 0, the stock is never low. See
+  ` + "`" + `Warehouse.lowStock` + "`" + `.
+  """
+  reorderPoint: Int!
+  """
   The version number of this inventory level. Every change increments it. A record that other
   software wrote directly to DynamoDB starts with version 0. To detect changes by others, pass this
   number to a mutation as ` + "`" + `expectedVersion` + "`" + `.
@@ -5622,6 +5637,40 @@ type Warehouse @key(fields: "id") @access(permission: READ_STOCK) {
     """
     before: String
   ): InventoryLevelConnection! @reads(pattern: "AP28")
+  """
+  The inventory levels of this warehouse whose quantity is below their reorder point, lowest quantity
+  first. Set reorder points with ` + "`" + `setInventoryLevel` + "`" + `. New tables lack the list, because it makes
+  shipments more expensive. An operator can add it with ` + "`" + `ordergraph table apply
+  inventoryLevelLowStock` + "`" + `. Until then, the field returns the error ` + "`" + `UNAVAILABLE` + "`" + `.
+
+  Cost: one DynamoDB Query (access pattern AP51).
+  """
+  lowStock(
+    "Returns only levels with a quantity below this number."
+    below: Int
+    """
+    The maximum number of records to return, from 1 to 100. The page contains the first records of
+    the list. If ` + "`" + `after` + "`" + ` is set, it contains the first records after that cursor. If neither ` + "`" + `first` + "`" + `
+    nor ` + "`" + `last` + "`" + ` is set, the page has up to 20 records.
+    """
+    first: Int
+    """
+    Returns only records after this cursor. To read the next page, pass the ` + "`" + `endCursor` + "`" + ` of the
+    current page.
+    """
+    after: String
+    """
+    The maximum number of records to return, from 1 to 100. The page contains the last records of
+    the list. If ` + "`" + `before` + "`" + ` is set, it contains the last records before that cursor. The arguments
+    ` + "`" + `first` + "`" + ` and ` + "`" + `last` + "`" + ` cannot be combined.
+    """
+    last: Int
+    """
+    Returns only records before this cursor. To read the previous page, pass the ` + "`" + `startCursor` + "`" + ` of
+    the current page, and omit ` + "`" + `first` + "`" + ` and ` + "`" + `after` + "`" + `.
+    """
+    before: String
+  ): InventoryLevelConnection! @reads(pattern: "AP51")
   """
   The number of products that have an inventory level in this warehouse, also if the quantity is 0. If
   an earlier version or other software wrote the warehouse's record, the number is missing. The field
@@ -8017,6 +8066,52 @@ func (ec *executionContext) field_Warehouse_inventory_args(ctx context.Context, 
 		return nil, err
 	}
 	args["before"] = arg3
+	return args, nil
+}
+
+func (ec *executionContext) field_Warehouse_lowStock_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "below",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["below"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg4
 	return args, nil
 }
 
@@ -11218,7 +11313,7 @@ func (ec *executionContext) unmarshalInputSetInventoryLevelInput(ctx context.Con
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"sku", "warehouseId", "quantity", "expectedVersion"}
+	fieldsInOrder := [...]string{"sku", "warehouseId", "quantity", "reorderPoint", "expectedVersion"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -11241,11 +11336,18 @@ func (ec *executionContext) unmarshalInputSetInventoryLevelInput(ctx context.Con
 			it.WarehouseID = data
 		case "quantity":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("quantity"))
-			data, err := ec.unmarshalNInt2int32(ctx, v)
+			data, err := ec.unmarshalOInt2ᚖint32(ctx, v)
 			if err != nil {
 				return it, err
 			}
 			it.Quantity = data
+		case "reorderPoint":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("reorderPoint"))
+			data, err := ec.unmarshalOInt2ᚖint32(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ReorderPoint = data
 		case "expectedVersion":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expectedVersion"))
 			data, err := ec.unmarshalOInt2ᚖint32(ctx, v)

@@ -902,6 +902,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.InventoryLevel.Quantity(childComplexity), true
+	case "InventoryLevel.reorderPoint":
+		if e.ComplexityRoot.InventoryLevel.ReorderPoint == nil {
+			break
+		}
+
+		return e.ComplexityRoot.InventoryLevel.ReorderPoint(childComplexity), true
 	case "InventoryLevel.sku":
 		if e.ComplexityRoot.InventoryLevel.SKU == nil {
 			break
@@ -3184,6 +3190,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Warehouse.Inventory(childComplexity, args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string)), true
+	case "Warehouse.lowStock":
+		if e.ComplexityRoot.Warehouse.LowStock == nil {
+			break
+		}
+
+		args, err := ec.field_Warehouse_lowStock_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Warehouse.LowStock(childComplexity, args["below"].(*int32), args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string)), true
 	case "Warehouse.name":
 		if e.ComplexityRoot.Warehouse.Name == nil {
 			break
@@ -3801,6 +3818,8 @@ func (ec *executionContext) childFields_InventoryLevel(ctx context.Context, fiel
 		return ec.fieldContext_InventoryLevel_warehouse(ctx, field)
 	case "quantity":
 		return ec.fieldContext_InventoryLevel_quantity(ctx, field)
+	case "reorderPoint":
+		return ec.fieldContext_InventoryLevel_reorderPoint(ctx, field)
 	case "version":
 		return ec.fieldContext_InventoryLevel_version(ctx, field)
 	}
@@ -4547,6 +4566,8 @@ func (ec *executionContext) childFields_Warehouse(ctx context.Context, field gra
 		return ec.fieldContext_Warehouse_employees(ctx, field)
 	case "inventory":
 		return ec.fieldContext_Warehouse_inventory(ctx, field)
+	case "lowStock":
+		return ec.fieldContext_Warehouse_lowStock(ctx, field)
 	case "productCount":
 		return ec.fieldContext_Warehouse_productCount(ctx, field)
 	case "version":
@@ -8515,6 +8536,30 @@ func (ec *executionContext) _InventoryLevel_quantity(ctx context.Context, field 
 }
 
 func (ec *executionContext) fieldContext_InventoryLevel_quantity(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("InventoryLevel", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _InventoryLevel_reorderPoint(ctx context.Context, field graphql.CollectedField, obj *commerce.InventoryLevel) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_InventoryLevel_reorderPoint(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ReorderPoint, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int) graphql.Marshaler {
+			return ec.marshalNInt2int(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_InventoryLevel_reorderPoint(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("InventoryLevel", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
@@ -18448,6 +18493,51 @@ func (ec *executionContext) fieldContext_Warehouse_inventory(ctx context.Context
 	return fc, nil
 }
 
+func (ec *executionContext) _Warehouse_lowStock(ctx context.Context, field graphql.CollectedField, obj *commerce.Warehouse) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Warehouse_lowStock(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Warehouse().LowStock(ctx, obj, fc.Args["below"].(*int32), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *paging.Connection[*commerce.InventoryLevel]) graphql.Marshaler {
+			return ec.marshalNInventoryLevelConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_Warehouse_lowStock(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Warehouse",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_InventoryLevelConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Warehouse_lowStock_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Warehouse_productCount(ctx context.Context, field graphql.CollectedField, obj *commerce.Warehouse) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -21378,6 +21468,11 @@ func (ec *executionContext) _InventoryLevel(ctx context.Context, sel ast.Selecti
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "quantity":
 			out.Values[i] = ec._InventoryLevel_quantity(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "reorderPoint":
+			out.Values[i] = ec._InventoryLevel_reorderPoint(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
@@ -26737,6 +26832,44 @@ func (ec *executionContext) _Warehouse(ctx context.Context, sel ast.SelectionSet
 					}
 				}()
 				res = ec._Warehouse_inventory(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "lowStock":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Warehouse_lowStock(ctx, field, obj)
 				if res == graphql.Null {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}

@@ -1407,6 +1407,13 @@ func (a *warehouseInventoryArguments) list(q *paging.Request, beyond operation.P
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
 
+// list adds the arguments to a request. Cursors are valid only for the same arguments,
+// except the arguments that choose the page.
+func (a *warehouseLowStockArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
+	q.FilterBelow(a.below)
+	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
+}
+
 const fieldWarehouseEmployees = 3
 
 func (r *warehouseResolver) Employees(ctx context.Context, obj *commerce.Warehouse, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error) {
@@ -1423,6 +1430,14 @@ func (r *warehouseResolver) Inventory(ctx context.Context, obj *commerce.Warehou
 	return connection(ctx, model.WarehouseInventory, &q)
 }
 
+const fieldWarehouseLowStock = 5
+
+func (r *warehouseResolver) LowStock(ctx context.Context, obj *commerce.Warehouse, below *int32, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.InventoryLevel], error) {
+	q := r.pageRequest("Warehouse.lowStock", string(obj.ID))
+	(&warehouseLowStockArguments{below, first, after, last, before}).list(&q, currentField(ctx).PageInfo)
+	return connection(ctx, model.WarehouseLowStock, &q)
+}
+
 // warehouses plans the reads that the selected fields of records require, after the records were read.
 func (p plan) warehouses(ctx context.Context, targets []planTarget[*commerce.Warehouse]) {
 	p.warehouseLists(ctx, targetIDs(targets, func(r *commerce.Warehouse) commerce.WarehouseID { return r.ID }))
@@ -1432,6 +1447,7 @@ func (p plan) warehouses(ctx context.Context, targets []planTarget[*commerce.War
 func (p plan) warehouseLists(ctx context.Context, targets []planTarget[commerce.WarehouseID]) {
 	var employees pendingKeys[dynamo.ListRequest]
 	var inventory pendingKeys[dynamo.ListRequest]
+	var lowStock pendingKeys[dynamo.ListRequest]
 	for key, f := range selectedFields(targets) {
 		switch f.Number {
 		case fieldWarehouseEmployees:
@@ -1442,10 +1458,15 @@ func (p plan) warehouseLists(ctx context.Context, targets []planTarget[commerce.
 			q := p.resolver.pageRequest("Warehouse.inventory", string(key))
 			argumentsOf[warehouseInventoryArguments](p, f).list(&q, f.PageInfo)
 			addList(&inventory, f, &q)
+		case fieldWarehouseLowStock:
+			q := p.resolver.pageRequest("Warehouse.lowStock", string(key))
+			argumentsOf[warehouseLowStockArguments](p, f).list(&q, f.PageInfo)
+			addList(&lowStock, f, &q)
 		}
 	}
 	planList(ctx, p, &employees, model.WarehouseEmployees, plan.employees)
 	planList(ctx, p, &inventory, model.WarehouseInventory, plan.inventoryLevels)
+	planList(ctx, p, &lowStock, model.WarehouseLowStock, plan.inventoryLevels)
 }
 
 // entityTypes returns the entity types in alphabetical order of their names.

@@ -44,7 +44,7 @@ func (s reservationFixture) setBuckets(n int) {
 
 func (s reservationFixture) setStock(n int) {
 	s.t.Helper()
-	if _, err := s.SetInventoryLevel(s.t.Context(), staff, commerce.InventoryCount{SKU: "mug", WarehouseID: "w", Quantity: n}); err != nil {
+	if _, err := s.SetInventoryLevel(s.t.Context(), staff, commerce.InventoryLevelChange{SKU: "mug", WarehouseID: "w", Quantity: new(n)}); err != nil {
 		s.t.Fatal(err)
 	}
 }

@@ -163,6 +163,9 @@ func mutate[C, V any](ctx context.Context, t *table.Table, p *model.WritePattern
 		if remembered != nil {
 			c.addIdempotencyRecord(remembered, result)
 		}
+		if err := c.checkRoom(); err != nil {
+			return zero, err
+		}
 		err = c.commit(ctx)
 		if !errors.Is(err, errStale) {
 			return result, err
@@ -467,7 +470,7 @@ func (c *change) adjustCounters(ctx context.Context, all ...counterAdjustment) e
 	// read.
 	var listed []model.Keys
 	for i, a := range all {
-		if all[i].key = a.key.Primary(); len(model.EntityOf(a.key).EdgesCopying(maps.Keys(a.deltas))) > 0 {
+		if all[i].key = a.key.Primary(); len(c.edgesCopying(a)) > 0 {
 			listed = append(listed, all[i].key)
 		}
 	}
@@ -478,7 +481,7 @@ func (c *change) adjustCounters(ctx context.Context, all ...counterAdjustment) e
 		current, known := c.knownRecord(a.key)
 		edges := known && slices.Contains(listed, a.key)
 		if edges {
-			a.when = table.AllOf(a.when, table.AttributesUnchanged(current, slices.Sorted(maps.Keys(a.deltas))...))
+			a.when = table.AllOf(a.when, table.AttributesUnchanged(current, c.edgesDependOn(current, a)...))
 		}
 		var e table.Expression
 		c.addUpdate(a.key, e.Increment(a.deltas), &e, model.CounterUpdateUnits(model.EntityOf(a.key), current), a.when)
@@ -500,6 +503,25 @@ func (c *change) adjustCounters(ctx context.Context, all ...counterAdjustment) e
 		c.updateEdges(current, oldRecords, newRecords)
 	}
 	return nil
+}
+
+// edgesCopying returns the edges that the table has and that contain an adjusted number.
+func (c *change) edgesCopying(a counterAdjustment) []*model.Entity {
+	return slices.DeleteFunc(model.EntityOf(a.key).EdgesCopying(maps.Keys(a.deltas)), func(e *model.Entity) bool { return !c.Derivations.Writes(e.Name) })
+}
+
+// edgesDependOn returns the names of the attributes that must not change before the commit, so that the
+// record has the right edges afterwards. A record without an attribute in the index keys of its only edge
+// never has this edge, with any values of the adjusted numbers.
+func (c *change) edgesDependOn(current model.Record, a counterAdjustment) []string {
+	if edges := c.edgesCopying(a); len(edges) == 1 {
+		for _, name := range edges[0].IndexAttributes() {
+			if _, adjusted := a.deltas[name]; !adjusted && current[name] == nil {
+				return []string{name}
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(a.deltas))
 }
 
 // decodeWithEdges decodes a record and encodes it again. It returns the encoded record and its
@@ -604,6 +626,21 @@ func (c *change) commit(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", table.ErrOutcomeUnknown, err)
 	}
 	return err
+}
+
+// checkRoom returns an InvalidInput if the transaction has no room for the changes of the list of low stock.
+func (c *change) checkRoom() error {
+	low := 0
+	for _, w := range c.writes {
+		if model.EntityOf(w.Key) == &model.EntityLowStock {
+			low++
+		}
+	}
+	fit := low + table.MaxTransactionActions - len(c.writes)
+	if fit < 0 || fit >= low {
+		return nil
+	}
+	return commerce.NewInvalidInput(commerce.FieldPath("orderId"), "has %d line items whose stock is low, but only %d fit into one transaction: set the reorder points of the others to 0 with setInventoryLevel, and restore them afterwards", low, fit)
 }
 
 // rememberCurrentRecords reports whether the condition of any write failed. For each such write, it

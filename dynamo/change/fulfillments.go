@@ -53,7 +53,7 @@ func (m Mutations) CreateFulfillment(ctx context.Context, caller Caller, cmd com
 		c.createWithCopies(f)
 		// Keep one action of the transaction free for the idempotency record.
 		if excess := len(c.writes) + 1 - table.MaxTransactionActions; excess > 0 {
-			return nil, commerce.NewTooManyLines(commerce.FieldPath("lines"), len(lines), len(lines)-(excess+1)/2)
+			return nil, commerce.NewTooManyParcelLines(commerce.FieldPath("lines"), len(lines), len(lines)-(excess+1)/2)
 		}
 		return f, nil
 	})

@@ -159,7 +159,7 @@ func (c *change) restock(ctx context.Context, cmd commerce.ReturnReceipt) error 
 		if _, err := commerce.ParseInventoryLevel(quantity); err != nil || level.Quantity < 0 || product.Number(model.AttrTotalInventory) > commerce.MaxTotalInventory-line.Restocked {
 			return commerce.NewInvalidInput(commerce.FieldPath("lines", index, "restocked"), "results in an invalid quantity of %d pieces of product %s in warehouse %s", quantity, line.SKU, cmd.WarehouseID)
 		}
-		changes = append(changes, c.writeInventoryLevel(level, quantity))
+		changes = append(changes, c.writeInventoryLevel(level, level.WithQuantity(quantity)))
 	}
 	deltas, err := derive.Deltas(c.Layout, changes...)
 	if err != nil {

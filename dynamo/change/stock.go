@@ -105,11 +105,12 @@ func (m Mutations) UpdateWarehouse(ctx context.Context, caller Caller, cmd comme
 	})
 }
 
-// SetInventoryLevel sets the quantity of a product in a warehouse.
+// SetInventoryLevel sets the quantity or the reorder point of a product in a warehouse, or both.
 //
 // Errors: commerce.UserErrors (NotFound), commerce.VersionConflict (with the current inventory
-// level, if it exists), commerce.InsufficientStock, commerce.InvalidInput, and errors from mutate.
-func (m Mutations) SetInventoryLevel(ctx context.Context, caller Caller, cmd commerce.InventoryCount) (*commerce.InventoryLevel, error) {
+// level, if it exists), commerce.InsufficientStock, commerce.InvalidInput, model.DerivationUnavailable,
+// and errors from mutate.
+func (m Mutations) SetInventoryLevel(ctx context.Context, caller Caller, cmd commerce.InventoryLevelChange) (*commerce.InventoryLevel, error) {
 	return mutate(ctx, m.table, &model.WriteSetInventoryLevel, caller, cmd, model.DecodeInventoryLevel, func(ctx context.Context, c *change) (*commerce.InventoryLevel, error) {
 		before, err := c.readInventoryLevel(ctx, cmd.SKU, cmd.WarehouseID, "warehouseId")
 		if err != nil {
@@ -121,7 +122,16 @@ func (m Mutations) SetInventoryLevel(ctx context.Context, caller Caller, cmd com
 			}
 			return &before.InventoryLevel, err
 		}
-		return c.setInventoryLevel(ctx, before, cmd.Quantity, "quantity")
+		if before.record == nil && cmd.Quantity == nil {
+			return nil, commerce.NewInvalidInput(commerce.FieldPath("quantity"), "is missing, but product %s has no inventory level in warehouse %s yet: set a quantity", cmd.SKU, cmd.WarehouseID)
+		}
+		after := before.InventoryLevel
+		if cmd.Apply(&after); after.ReorderPoint > before.ReorderPoint {
+			if err := c.Derivations.CheckReadable(model.EntityLowStock.Name); err != nil {
+				return nil, err
+			}
+		}
+		return c.setInventoryLevel(ctx, before, after, "quantity")
 	})
 }
 
@@ -145,7 +155,7 @@ func (m Mutations) AdjustInventory(ctx context.Context, caller Caller, cmd comme
 		if _, err := commerce.ParseInventoryLevel(quantity); err != nil {
 			return nil, commerce.NewInvalidInput(commerce.FieldPath("delta"), "results in an invalid quantity: it %s", err)
 		}
-		return c.setInventoryLevel(ctx, before, quantity, "delta")
+		return c.setInventoryLevel(ctx, before, before.WithQuantity(quantity), "delta")
 	})
 }
 
@@ -182,7 +192,7 @@ func (m Mutations) TransferInventory(ctx context.Context, caller Caller, cmd com
 		if _, err := commerce.ParseInventoryLevel(to.Quantity + cmd.Quantity); err != nil || to.Quantity < 0 {
 			return nil, commerce.NewInvalidInput(commerce.FieldPath("quantity"), "results in an invalid quantity of %d pieces in warehouse %s", to.Quantity+cmd.Quantity, cmd.ToWarehouseID)
 		}
-		changes := []derive.Change{c.writeInventoryLevel(from, from.Quantity-cmd.Quantity), c.writeInventoryLevel(to, to.Quantity+cmd.Quantity)}
+		changes := []derive.Change{c.writeInventoryLevel(from, from.WithQuantity(from.Quantity-cmd.Quantity)), c.writeInventoryLevel(to, to.WithQuantity(to.Quantity+cmd.Quantity))}
 		deltas, err := derive.Deltas(c.Layout, changes...)
 		if err != nil {
 			return nil, err
@@ -239,9 +249,9 @@ func (c *change) readInventoryLevel(ctx context.Context, sku commerce.SKU, wareh
 // product's stock counters. field names the argument in user errors.
 //
 // Errors: commerce.InsufficientStock, commerce.InvalidInput, errors from addDerived.
-func (c *change) setInventoryLevel(ctx context.Context, before levelWithProduct, quantity int, field string) (*commerce.InventoryLevel, error) {
-	delta := quantity - before.Quantity
-	if delta == 0 && before.record != nil {
+func (c *change) setInventoryLevel(ctx context.Context, before levelWithProduct, after commerce.InventoryLevel, field string) (*commerce.InventoryLevel, error) {
+	delta := after.Quantity - before.Quantity
+	if after == before.InventoryLevel && before.record != nil {
 		return &before.InventoryLevel, nil
 	}
 	// Decode only the product's stock counters. If other attributes cannot be decoded, this must not
@@ -269,14 +279,13 @@ func (c *change) setInventoryLevel(ctx context.Context, before levelWithProduct,
 	if delta > 0 && counters[model.AttrTotalInventory] > commerce.MaxTotalInventory-delta {
 		return nil, commerce.NewInvalidInput(commerce.FieldPath(field), "results in more than %d pieces of product %s in all warehouses", commerce.MaxTotalInventory, before.SKU)
 	}
-	change := c.writeInventoryLevel(before, quantity)
+	change := c.writeInventoryLevel(before, after)
 	return change.After.(*commerce.InventoryLevel), c.addDerivedFrom(ctx, change.Before, change.After)
 }
 
 // writeInventoryLevel adds the write of the record of a changed inventory level, and returns the change.
-func (c *change) writeInventoryLevel(before levelWithProduct, quantity int) derive.Change {
-	after := before.InventoryLevel
-	after.Quantity, after.Version = quantity, before.Version+1
+func (c *change) writeInventoryLevel(before levelWithProduct, after commerce.InventoryLevel) derive.Change {
+	after.Version = before.Version + 1
 	if before.record == nil {
 		c.createWithCopies(&after)
 		c.require(model.WarehouseByID.Key(&c.KeyBuilder, before.WarehouseID), table.RecordExists)

@@ -114,7 +114,7 @@ func TestOrderPlacedDuringCountsOfProductAndRep(t *testing.T) {
 	t.Parallel()
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 3), dynamo.Options{})
-		if _, err := r.Store.SetInventoryLevel(t.Context(), change.Caller{}, commerce.InventoryCount{SKU: "p01", WarehouseID: "w1", Quantity: 500}); err != nil {
+		if _, err := r.Store.SetInventoryLevel(t.Context(), change.Caller{}, commerce.InventoryLevelChange{SKU: "p01", WarehouseID: "w1", Quantity: new(500)}); err != nil {
 			t.Fatal(err)
 		}
 		r.Set("PRODUCT#p01", "#METADATA", storetest.Item{"orderCount": storetest.Num("77")})

@@ -232,6 +232,8 @@ func (r *recordWithEdges) verifyEdge(diag *diagnosis, e *model.Entity, k model.K
 		diag.addOrphan(kindOrphanEdge, have, "the table does not have "+e.Name)
 	case have != nil && slices.ContainsFunc(e.IndexAttributes(), left):
 		diag.withoutUnreadable(e, have) // keep the edge: the record's attribute is unreadable, so the edge may be right
+	case have != nil && !slices.ContainsFunc(e.IndexAttributes(), func(name string) bool { return r.record()[name] == nil }):
+		diag.addOrphan(kindOrphanEdge, have, fmt.Sprintf("the %s does not belong to this list", r.entity.Description))
 	case have != nil:
 		diag.addOrphan(kindOrphanEdge, have, fmt.Sprintf("the %s has no %s", r.entity.Description, relation))
 	}

@@ -55,10 +55,11 @@ func unverifiedChanges() map[string][]string {
 func newTableWithEveryEntity(t *testing.T, db *dynamodb.Client) storetest.RawTable {
 	r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 3), dynamo.Options{})
 	storetest.MakeReadable(t, r, model.EntityDailySales.Name)
+	storetest.MakeReadable(t, r, model.EntityLowStock.Name)
 	r.Check(check.Options{Repair: true}) // add up the sales
 	ctx, caller := context.Background(), change.Caller{ID: "me", Name: "me", IdempotencyKey: "k"}
 	order := commerce.OrderRequest{CustomerID: "c1", Lines: []commerce.OrderLine{{SKU: "p01", Quantity: 1}}}
-	if _, err := r.Store.SetInventoryLevel(ctx, change.Caller{}, commerce.InventoryCount{SKU: "p01", WarehouseID: "w1", Quantity: 50}); err != nil {
+	if _, err := r.Store.SetInventoryLevel(ctx, change.Caller{}, commerce.InventoryLevelChange{SKU: "p01", WarehouseID: "w1", Quantity: new(50), ReorderPoint: new(60)}); err != nil {
 		t.Fatal(err)
 	}
 	placed, err := r.Store.PlaceOrder(ctx, caller, order)

@@ -32,7 +32,7 @@ func TestRepairsOfOneCustomersOrders(t *testing.T) {
 			dataset := storetest.SmallDataset(t, 3)
 			dataset.Orders = nil
 			r := storetest.NewRawTable(t, db(t), dataset, dynamo.Options{})
-			if _, err := r.Store.SetInventoryLevel(t.Context(), change.Caller{Name: "t"}, commerce.InventoryCount{SKU: "p01", WarehouseID: "w1", Quantity: 500}); err != nil {
+			if _, err := r.Store.SetInventoryLevel(t.Context(), change.Caller{Name: "t"}, commerce.InventoryLevelChange{SKU: "p01", WarehouseID: "w1", Quantity: new(500)}); err != nil {
 				t.Fatal(err)
 			}
 			const orders = 40

@@ -95,6 +95,7 @@ func newShop(t *testing.T, rt *rapid.T, db *dynamodb.Client, opts dynamo.Options
 // addSales declares the sales by day as readable. A repair adds them up.
 func (s *shop) addSales(t *testing.T) {
 	storetest.MakeReadable(t, s.RawTable, model.EntityDailySales.Name)
+	storetest.MakeReadable(t, s.RawTable, model.EntityLowStock.Name)
 	s.sales = true
 }
 
@@ -120,7 +121,10 @@ func (s *shop) mutation() func(context.Context, *dynamo.Store) error {
 	sku, quantity := s.sku(), rapid.IntRange(0, 6).Draw(s.rt, "quantity")
 	at := rapid.IntRange(0, 2*len(s.orders)).Draw(s.rt, "order")
 	order := func() commerce.OrderID { return s.orders[min(at, len(s.orders)-1)] } // often the newest
-	level := commerce.InventoryCount{SKU: sku, WarehouseID: rapid.SampledFrom([]commerce.WarehouseID{"w1", "w2"}).Draw(s.rt, "warehouse"), Quantity: quantity * 3}
+	level := commerce.InventoryLevelChange{SKU: sku, WarehouseID: rapid.SampledFrom([]commerce.WarehouseID{"w1", "w2"}).Draw(s.rt, "warehouse"), Quantity: new(quantity * 3)}
+	if s.sales {
+		level.ReorderPoint = new(rapid.IntRange(0, 9).Draw(s.rt, "reorder point"))
+	}
 	status := rapid.SampledFrom([]commerce.Status{commerce.Confirmed, commerce.Shipped, commerce.Delivered, commerce.Cancelled}).Draw(s.rt, "status")
 	placed := commerce.OrderRequest{CustomerID: rapid.SampledFrom([]commerce.CustomerID{"c1", "c2"}).Draw(s.rt, "customer"), Lines: []commerce.OrderLine{{SKU: sku, Quantity: quantity + 1}}}
 	if other := s.sku(); other != sku {

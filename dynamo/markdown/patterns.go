@@ -22,6 +22,9 @@ func WrittenEntities(p model.WritePattern) string {
 	if p.Buckets {
 		parts = append(parts, "perhaps "+model.EntityStockBucket.Name)
 	}
+	if p.LowStock {
+		parts = append(parts, "perhaps "+model.EntityLowStock.Name+" for each inventoryLevel")
+	}
 	return strings.Join(parts, ", ")
 }
 

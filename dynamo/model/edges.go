@@ -294,11 +294,15 @@ func (e *Entity) hasIndexValues(attributes Record) bool {
 	return !slices.ContainsFunc(slices.Concat(e.IndexPK.Placeholders(), e.IndexSK.Placeholders()), lacks)
 }
 
-// withEdges adds the writes of an entity's edges to a write pattern. The parameter numbers contains
-// the names of the attributes that the mutation changes. If numbers is empty, the mutation may
-// change all attributes except lists whose elements have edges.
+// withEdges adds the writes of an entity's edges to a write pattern, or sets LowStock. The parameter
+// numbers contains the names of the attributes that the mutation changes. If numbers is empty, the
+// mutation may change all attributes except lists whose elements have edges.
 func (p WritePattern) withEdges(entity *Entity, numbers ...string) WritePattern {
 	sameEntity := func(e Entity) bool { return e.Name == entity.Name }
+	if entity == &EntityInventoryLevel {
+		p.LowStock = true
+		return p
+	}
 	written := slices.DeleteFunc(slices.Clone(entity.Edges()), func(edge *Entity) bool { return edge.Each != "" })
 	if len(numbers) > 0 {
 		// The mutation writes only the edges that contain one of the numbers. To do so, it reads the

@@ -58,7 +58,7 @@ func fullDataset() commerce.Dataset {
 		Employees:  []commerce.Employee{{ID: "e1", Name: "Eva", JobTitle: "Rep", HireDate: "2020-02-02", WarehouseID: "w1"}},
 		Warehouses: []commerce.Warehouse{{ID: "w1", Name: "North"}},
 		Products:   []commerce.Product{{SKU: "mug", Name: "Mug", Category: "Kitchen", UnitPrice: price}},
-		Levels:     []commerce.InventoryLevel{{SKU: "mug", WarehouseID: "w1", Quantity: 3}},
+		Levels:     []commerce.InventoryLevel{{SKU: "mug", WarehouseID: "w1", Quantity: 3, ReorderPoint: 5}},
 		Customers:  []commerce.Customer{{ID: "c1", Name: "Carl", Email: "Carl@example.com", AccountRepID: "e1", CreatedAt: at, UpdatedAt: at}},
 		Orders: []commerce.OrderWithItems{{
 			Order:  commerce.Order{ID: id, CustomerID: "c1", AccountRepID: "e1", Status: commerce.Shipped, Total: total, UpdatedAt: at, ExpiresAt: &at, Tags: []string{"gift", "vip"}, PaymentTotals: &commerce.PaymentTotals{Authorized: price, Captured: price, Refunded: price}},

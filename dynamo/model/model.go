@@ -270,6 +270,9 @@ var (
 		PK: "CATEGORIES", SK: "CATEGORY#{category}", Kind: Sum, codec: codecFor[commerce.Category](categoryAttributes)}
 	EntityInventoryLevel = Entity{Name: "inventoryLevel", Description: "inventory level",
 		PK: "PRODUCT#{sku}", SK: "WAREHOUSE#{warehouseId}", IndexPK: "WAREHOUSE#{warehouseId}", IndexSK: "PRODUCT#{sku}", codec: codecFor[commerce.InventoryLevel](inventoryLevelAttributes)}
+	// A level has this edge only while its stock is low. The index sorts the edges by quantity.
+	EntityLowStock = Entity{Name: "inventoryLevelLowStock", Description: "inventory level below its reorder point (edge)",
+		PK: "PRODUCT#{sku}", SK: "WITH_LOW_STOCK#{warehouseId}", IndexPK: "LOW_STOCK#{warehouseId}", IndexSK: "{lowQuantity}#{sku}", Kind: Copy, Added: true, OnRequest: true, Of: &EntityInventoryLevel}
 	EntityWarehouse = Entity{Name: "warehouse", Description: "warehouse",
 		PK: "WAREHOUSE#{warehouseId}", SK: "#METADATA", IndexPK: "WAREHOUSES", IndexSK: "WAREHOUSE#{warehouseId}", AddedNumbers: []string{AttrProductCount}, codec: codecFor[commerce.Warehouse](warehouseAttributes)}
 	EntityEmployee = Entity{Name: "employee", Description: "employee",
@@ -325,6 +328,9 @@ type WritePattern struct {
 	// Buckets reports whether the mutation also reads and writes the stock buckets of products. The
 	// bounds assume that one of the products has several buckets.
 	Buckets bool
+	// LowStock reports whether the mutation changes inventory levels. If the table has the list of low stock,
+	// the mutation also reads these levels and writes their edges.
+	LowStock bool
 	// ErasesOrders reports whether the mutation also finds the next order of a customer with a Query, and
 	// reads up to commerce.MaxLines records in its item collection.
 	ErasesOrders bool
@@ -427,13 +433,29 @@ func (p WritePattern) Lines(n int) int { return min(n, cmp.Or(p.MostLines, n)) }
 
 // MaxActions returns the maximum number of actions in a transaction. lines counts the line items.
 //
-// The edge of an order that expires does not count in placeOrder, which rejects an order if its transaction
-// has no room for the edge.
+// The edge of an order that expires does not count in placeOrder, and edges of low stock never count.
+// Mutations reject a request if the transaction has no room for them.
 func (p WritePattern) MaxActions(lines int) int {
 	lines = p.Lines(lines)
 	n := len(p.Writes) + len(p.MaxOptionalWrites()) + lines*(len(p.WritesPerLine)+len(p.OptionalWritesPerLine))
 	if p.ID == WritePlaceOrder.ID {
 		n--
+	}
+	return n
+}
+
+// MaxLevels returns the maximum number of inventory levels that a transaction writes. lines counts the line
+// items.
+func (p WritePattern) MaxLevels(lines int) (n int) {
+	for _, e := range p.Writes {
+		if e.Name == EntityInventoryLevel.Name {
+			n++
+		}
+	}
+	for _, e := range p.WritesPerLine {
+		if e.Name == EntityInventoryLevel.Name {
+			n += p.Lines(lines)
+		}
 	}
 	return n
 }
@@ -551,15 +573,18 @@ func (e *Entity) AttributeForPlaceholder(name string) string {
 		return "name"
 	case emailKeyPlaceholder:
 		return "email"
+	case lowQuantityPlaceholder:
+		return attrReorderPoint
 	}
 	return cmp.Or(e.Renamed[name], name)
 }
 
 // These placeholders stand for the attributes "name", as normalized by commerce.FoldName, and "email",
-// as normalized by commerce.EmailKey.
+// as normalized by commerce.EmailKey, and for the quantity of an inventory level below its reorder point.
 const (
-	foldedNamePlaceholder = "foldedName"
-	emailKeyPlaceholder   = "emailKey"
+	foldedNamePlaceholder  = "foldedName"
+	emailKeyPlaceholder    = "emailKey"
+	lowQuantityPlaceholder = "lowQuantity"
 )
 
 // placeholderValue returns the value that replaces a placeholder in the keys of a record with the
@@ -580,6 +605,9 @@ func (e *Entity) placeholderValue(name string, attributes Record) string {
 		}
 		return v.Value
 	case *types.AttributeValueMemberN:
+		if name == lowQuantityPlaceholder {
+			return lowQuantity(Reader{Record: attributes})
+		}
 		return SortableNumber(v.Value)
 	default:
 		return ""

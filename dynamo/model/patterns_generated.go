@@ -58,6 +58,7 @@ func builtInPatterns() []AccessPattern {
 		ReturnsByStatus.AccessPattern,
 		OrderFulfillmentList.AccessPattern,
 		TrackedFulfillments.AccessPattern,
+		WarehouseLowStock.AccessPattern,
 		StatusChangesOfAll.AccessPattern,
 		OrdersByTag.AccessPattern,
 	}
@@ -135,6 +136,7 @@ func builtInEntities() []*Entity {
 		&EntityStockBucket,
 		&EntityCategory,
 		&EntityInventoryLevel,
+		&EntityLowStock,
 		&EntityWarehouse,
 		&EntityEmployee,
 		&EntityEmployeeName,

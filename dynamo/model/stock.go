@@ -134,7 +134,22 @@ func inventoryLevelAttributes(a *attributeVisitor, l *commerce.InventoryLevel) {
 	if _, err := commerce.ParseInventoryLevel(l.Quantity); a.onInvalid != nil {
 		a.reportInvalid(AttrQuantity, err)
 	}
+	if a.optionalNumber(attrReorderPoint, &l.ReorderPoint); a.mode == modeMaximizing {
+		l.Quantity = -l.Quantity // below the reorder point, with the longest number
+	}
 	a.version(&l.Version)
+}
+
+// attrReorderPoint is the quantity of an inventory level below which its stock is low.
+const attrReorderPoint = "reorderPoint"
+
+// lowQuantity returns the quantity of an inventory level as part of a key. If the stock is not low, it
+// returns "".
+func lowQuantity(level Reader) string {
+	if quantity := level.Number(AttrQuantity); quantity < level.Number(attrReorderPoint) {
+		return SortableNumber(strconv.Itoa(quantity))
+	}
+	return ""
 }
 
 // DecodeInventoryLevel decodes the record of an inventory level.

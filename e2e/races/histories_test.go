@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/test/storetest"
 	"github.com/ordergraph/ordergraph/internal/test/workload"
 )
@@ -40,7 +41,7 @@ func histories(w workload.Fixture) *rapid.Generator[[][]workload.Step] {
 // Several clients send random mutations concurrently. Then every confirmed change is in the table
 // exactly once, and no unconfirmed change is in the table.
 func TestHistories(t *testing.T) {
-	w := workload.Fixture{Customers: 3, Products: 3, Warehouses: 2, Employees: 2, Stock: 4}
+	w := workload.Fixture{Customers: 3, Products: 3, Warehouses: 2, Employees: 2, Stock: 4, ReorderPoint: 4}
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		dataset := w.Dataset(t)
 		steps, changes, orders := 0, 0, 0
@@ -51,6 +52,7 @@ func TestHistories(t *testing.T) {
 			defer func() {
 				_, _ = db.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: aws.String(table)})
 			}()
+			storetest.MakeReadable(t, storetest.RawTable{T: t, DB: db, Name: table, Store: store}, model.EntityLowStock.Name)
 			storetest.LoadDataset(t, store, dataset)
 			url := workload.Serve(t, store, io.Discard)
 			log := runClients(rt, url, clients)

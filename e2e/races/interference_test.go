@@ -65,7 +65,7 @@ func namedMutations(t *testing.T, o initialOrders) []namedMutation {
 		return newMutation(name, (*dynamo.Store).UpdateShippingAddress, commerce.ShippingAddressChange{OrderID: id, ShippingAddress: commerce.Address{Recipient: name, Line1: "1", City: "C", CountryCode: "US"}})
 	}
 	set := func(name string, sku commerce.SKU, at commerce.WarehouseID, n int) namedMutation {
-		return newMutation(name, (*dynamo.Store).SetInventoryLevel, commerce.InventoryCount{SKU: sku, WarehouseID: at, Quantity: n})
+		return newMutation(name, (*dynamo.Store).SetInventoryLevel, commerce.InventoryLevelChange{SKU: sku, WarehouseID: at, Quantity: new(n)})
 	}
 	adjust := func(name string, sku commerce.SKU, at commerce.WarehouseID, by int) namedMutation {
 		return newMutation(name, (*dynamo.Store).AdjustInventory, commerce.InventoryAdjustment{SKU: sku, WarehouseID: at, Delta: by})

@@ -32,7 +32,7 @@ func TestFaultsInEveryMutation(t *testing.T) {
 	t.Parallel()
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
 		n := longtest.Size(200, 2400)
-		w := workload.Fixture{Customers: 6, Products: 6, Warehouses: 3, Employees: 3, Stock: 60}
+		w := workload.Fixture{Customers: 6, Products: 6, Warehouses: 3, Employees: 3, Stock: 60, ReorderPoint: 55}
 		s := newFaultyServer(t, db, w, randomFaults(11))
 		c, network := newLossyClient(11)
 		memory := workload.NewClientState()

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/test/faults"
 	"github.com/ordergraph/ordergraph/internal/test/longtest"
 	"github.com/ordergraph/ordergraph/internal/test/storetest"
@@ -30,7 +31,11 @@ type faultyServer struct {
 func newFaultyServer(t testing.TB, db *dynamodb.Client, w workload.Fixture, choose faults.Chooser) faultyServer {
 	t.Helper()
 	s := faultyServer{db: db, table: storetest.TableName()}
-	storetest.LoadDataset(t, storetest.NewTable(t, db, dynamo.Options{Table: s.table}), w.Dataset(t))
+	store := storetest.NewTable(t, db, dynamo.Options{Table: s.table})
+	if w.ReorderPoint > 0 {
+		storetest.MakeReadable(t, storetest.RawTable{T: t, DB: db, Name: s.table, Store: store}, model.EntityLowStock.Name)
+	}
+	storetest.LoadDataset(t, store, w.Dataset(t))
 	s.url, s.faults = s.startServer(t, choose)
 	return s
 }

@@ -228,12 +228,13 @@ func (in UpdateWarehouseInput) Command(c *Validator) commerce.WarehouseChange {
 	}
 }
 
-// Command validates the input and returns a commerce.InventoryCount.
-func (in SetInventoryLevelInput) Command(c *Validator) commerce.InventoryCount {
-	return commerce.InventoryCount{
+// Command validates the input and returns a commerce.InventoryLevelChange.
+func (in SetInventoryLevelInput) Command(c *Validator) commerce.InventoryLevelChange {
+	return commerce.InventoryLevelChange{
 		SKU:             parseValue(c, commerce.ParseID[commerce.SKU], in.Sku, "sku"),
 		WarehouseID:     parseValue(c, commerce.ParseID[commerce.WarehouseID], in.WarehouseID, "warehouseId"),
-		Quantity:        parseValue(c, parseInventoryLevelQuantity, in.Quantity, "quantity"),
+		Quantity:        parseChange(c, parseInventoryLevelQuantity, in.Quantity, "quantity"),
+		ReorderPoint:    parseChange(c, parseInventoryLevelReorderPoint, in.ReorderPoint, "reorderPoint"),
 		ExpectedVersion: parseExpectedVersion(c, in.ExpectedVersion),
 	}
 }

@@ -169,6 +169,10 @@ func parseQuantity(n int32) (int, error) { return commerce.ParseQuantity(int(n))
 
 func parseInventoryLevelQuantity(n int32) (int, error) { return commerce.ParseInventoryLevel(int(n)) }
 
+func parseInventoryLevelReorderPoint(n int32) (int, error) {
+	return commerce.ParseInventoryLevel(int(n))
+}
+
 func parseInventoryTransferQuantity(n int32) (int, error) {
 	return commerce.ParseTransferQuantity(int(n))
 }

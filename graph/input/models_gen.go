@@ -623,14 +623,17 @@ type SetCustomFieldsInput struct {
 	CustomFields *CustomFields `json:"customFields,omitempty"`
 }
 
-// The new number of units of a product in a warehouse.
+// The new number of units of a product in a warehouse, or its new reorder point, or both.
 type SetInventoryLevelInput struct {
 	// The product's SKU.
 	Sku string `json:"sku"`
 	// The warehouse's ID.
 	WarehouseID string `json:"warehouseId"`
-	// The new number of units, from 0 to 1,000,000,000.
-	Quantity int32 `json:"quantity"`
+	// The new number of units, from 0 to 1,000,000,000. If it is omitted or null, it stays the same.
+	Quantity *int32 `json:"quantity,omitempty"`
+	// The new quantity below which the stock is low, from 0 to 1,000,000,000. 0 means that it is never
+	// low. If the field is omitted or null, the reorder point stays the same.
+	ReorderPoint *int32 `json:"reorderPoint,omitempty"`
 	// The `version` that the inventory level had when the client read it. If the version has changed
 	// since then, the mutation changes nothing, and returns the user error `VersionConflict` and the
 	// current inventory level. If this field is omitted, the server does not check the version.

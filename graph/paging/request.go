@@ -217,6 +217,16 @@ func (q *Request) FilterDateRange(argument string, r *commerce.DateRange) bool {
 	return days != (commerce.DateRange{})
 }
 
+// FilterBelow limits a list to inventory levels with less than the given quantity. If below is nil, the
+// list is not limited.
+func (q *Request) FilterBelow(below *int32) {
+	if below == nil {
+		return
+	}
+	q.Key.Range = dynamo.QuantityRange(int(*below))
+	q.Scope.addArgument(strconv.Itoa(int(*below)))
+}
+
 // SetPage sets the page of the list. Call SetPage last, because it checks that the cursors were
 // created with the same values of all other arguments.
 func (q *Request) SetPage(p Arguments) {

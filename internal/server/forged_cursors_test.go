@@ -253,6 +253,13 @@ func TestForgedCursors(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		storetest.MakeReadable(t, storetest.RawTable{T: t, DB: db, Name: d.Name, Store: store}, model.EntityLowStock.Name)
+		for i, sku := range []commerce.SKU{"prod_abc", "prod_def", "AVON-TORTOISE"} {
+			level := commerce.InventoryLevelChange{SKU: sku, WarehouseID: "wh_sea", Quantity: new(500 * (i + 1)), ReorderPoint: new(2000)}
+			if _, err := store.SetInventoryLevel(t.Context(), change.Caller{}, level); err != nil {
+				t.Fatal(err)
+			}
+		}
 		h, j := newHandler(t, store, slog.LevelInfo, server.Options{})
 		for i, l := range forgedLists(t) {
 			if !storetest.RunsCase(t, 4, i) {

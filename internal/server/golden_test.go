@@ -229,6 +229,7 @@ func TestEveryAccessPatternHasAGoldenQuery(t *testing.T) {
 		"AP33": "only subscriptions read it",
 		"AP42": "no product of the sample has several stock buckets",
 		"AP43": "the table of the sample does not have the sales by day",
+		"AP51": "the table of the sample does not have the list of low stock",
 		"AP52": "only subscriptions read it",
 	}
 	for _, p := range model.AccessPatterns() {

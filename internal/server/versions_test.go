@@ -302,11 +302,11 @@ func TestTheVersionOfAMissingLevel(t *testing.T) {
 			})
 		})
 		got = s.try(t, "setInventoryLevel", set.with("expectedVersion", 0))
-		if !slices.Equal(reasonsOf(got), []string{"VERSION_CONFLICT input.expectedVersion"}) || !strings.Contains(string(got.Value), `"quantity":3,"version":1`) {
+		if !slices.Equal(reasonsOf(got), []string{"VERSION_CONFLICT input.expectedVersion"}) || !strings.Contains(string(got.Value), `"quantity":3,"reorderPoint":0,"version":1`) {
 			t.Errorf("the payload of the version conflict is %s, %+v", got.Value, got.UserErrors)
 		}
 		got = s.mutate(t, "setInventoryLevel", set.with("expectedVersion", 1))
-		if !strings.Contains(string(got.Value), `"quantity":5,"version":2`) {
+		if !strings.Contains(string(got.Value), `"quantity":5,"reorderPoint":0,"version":2`) {
 			t.Errorf("the level is %s", got.Value)
 		}
 	})

@@ -409,6 +409,9 @@ func fillTemplate(e *model.Entity, t model.KeyTemplate, r Record) string {
 		} else if r.Number(e.AttributeForPlaceholder(name)) != nil { // numbers in keys are never negative
 			value = fmt.Sprintf("%019d", r.Int(e.AttributeForPlaceholder(name)))
 		}
+		if name == "lowQuantity" {
+			value = fmt.Sprintf("%019d", r.Int("quantity"))
+		}
 		if name == "emailKey" {
 			value = norm.NFC.String(strings.ToLower(norm.NFC.String(value)))
 		}
@@ -452,6 +455,9 @@ func customValue(f *commerce.CustomField, r Record) string {
 func hasKeyAttribute(e *model.Entity, name string, r Record) bool {
 	if f := customField(e, name); f != nil {
 		return customValue(f, r) != ""
+	}
+	if name == "reorderPoint" { // the list contains only levels below it
+		return r.Has(name) && r.Int("quantity") < r.Int(name)
 	}
 	return r.Has(name)
 }

@@ -10,8 +10,8 @@ import (
 
 // Fixture describes a small dataset without orders. The customers have the IDs c0, c1 and so on.
 // The IDs of products begin with p, the IDs of warehouses with w, and the IDs of employees with e.
-// Every warehouse has Stock units of every product.
-type Fixture struct{ Customers, Products, Warehouses, Employees, Stock int }
+// Every warehouse has Stock units of every product, and its stock is low below ReorderPoint units.
+type Fixture struct{ Customers, Products, Warehouses, Employees, Stock, ReorderPoint int }
 
 // Dataset returns the dataset that the Fixture describes.
 func (w Fixture) Dataset(t testing.TB) commerce.Dataset {
@@ -34,7 +34,7 @@ func (w Fixture) Dataset(t testing.TB) commerce.Dataset {
 		}
 		b.Products = append(b.Products, commerce.Product{SKU: commerce.SKU(fmt.Sprintf("p%d", i)), Name: fmt.Sprintf("Product %d", i), Category: "Things", UnitPrice: price, Version: 1})
 		for _, at := range b.Warehouses {
-			b.Levels = append(b.Levels, commerce.InventoryLevel{SKU: b.Products[i].SKU, WarehouseID: at.ID, Quantity: w.Stock, Version: 1})
+			b.Levels = append(b.Levels, commerce.InventoryLevel{SKU: b.Products[i].SKU, WarehouseID: at.ID, Quantity: w.Stock, ReorderPoint: w.ReorderPoint, Version: 1})
 		}
 	}
 	for i := range w.Customers {
