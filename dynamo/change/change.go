@@ -507,7 +507,11 @@ func (c *change) adjustCounters(ctx context.Context, all ...counterAdjustment) e
 
 // edgesCopying returns the edges that the table has and that contain an adjusted number.
 func (c *change) edgesCopying(a counterAdjustment) []*model.Entity {
-	return slices.DeleteFunc(model.EntityOf(a.key).EdgesCopying(maps.Keys(a.deltas)), func(e *model.Entity) bool { return !c.Derivations.Writes(e.Name) })
+	e := model.EntityOf(a.key)
+	if len(e.Edges()) == 0 {
+		return nil
+	}
+	return slices.DeleteFunc(e.EdgesCopying(maps.Keys(a.deltas)), func(e *model.Entity) bool { return !c.Derivations.Writes(e.Name) })
 }
 
 // edgesDependOn returns the names of the attributes that must not change before the commit, so that the
