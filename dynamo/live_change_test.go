@@ -135,7 +135,7 @@ func (s *liveShop) work(ctx context.Context, seed uint64, server *dynamo.Store, 
 		case 5:
 			var warehouse *commerce.Warehouse
 			if warehouse, err = server.CreateWarehouse(context.Background(), caller, commerce.Warehouse{Name: "W"}); err == nil {
-				_, err = server.SetInventoryLevel(context.Background(), caller, commerce.InventoryCount{SKU: product, WarehouseID: warehouse.ID, Quantity: 5})
+				_, err = server.SetInventoryLevel(context.Background(), caller, commerce.InventoryLevelChange{SKU: product, WarehouseID: warehouse.ID, Quantity: new(5)})
 			}
 		case 6:
 			_, err = dynamo.ReadPage(context.Background(), server, model.OrdersByStatus, dynamo.ListRequest{PartitionValue: "pending", Page: dynamo.PageRequest{Limit: 5, DetectMore: true}})

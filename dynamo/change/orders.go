@@ -320,8 +320,11 @@ func (m Mutations) ChangeOrderStatus(ctx context.Context, caller Caller, cmd com
 			return nil, err
 		}
 		// Keep one action of the transaction free for the idempotency record.
-		if excess := len(c.writes) + 1 - table.MaxTransactionActions; excess > 0 {
+		switch excess := len(c.writes) + 1 - table.MaxTransactionActions; {
+		case excess > 0 && cmd.To == commerce.Shipped:
 			return nil, commerce.NewTooManyParcelLines(commerce.FieldPath("orderId"), len(items), len(items)-(excess+1)/2)
+		case excess > 0:
+			return nil, commerce.NewTooManyLines(commerce.FieldPath("orderId"), len(items), commerce.MaxLines)
 		}
 		return &after, nil
 	})
