@@ -53,10 +53,14 @@ func unverifiedChanges() map[string][]string {
 
 // newTableWithEveryEntity is a table with a record of every entity.
 func newTableWithEveryEntity(t *testing.T, db *dynamodb.Client) storetest.RawTable {
-	r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 3), dynamo.Options{})
+	dataset := storetest.SmallDataset(t, 3)
+	for i := range dataset.Levels {
+		dataset.Levels[i].ReorderPoint = 1000
+	}
+	r := storetest.NewRawTable(t, db, dataset, dynamo.Options{})
 	storetest.MakeReadable(t, r, model.EntityDailySales.Name)
 	storetest.MakeReadable(t, r, model.EntityLowStock.Name)
-	r.Check(check.Options{Repair: true}) // add up the sales
+	r.Check(check.Options{Repair: true}) // add up the sales, and list the low stock
 	ctx, caller := context.Background(), change.Caller{ID: "me", Name: "me", IdempotencyKey: "k"}
 	order := commerce.OrderRequest{CustomerID: "c1", Lines: []commerce.OrderLine{{SKU: "p01", Quantity: 1}}}
 	if _, err := r.Store.SetInventoryLevel(ctx, change.Caller{}, commerce.InventoryLevelChange{SKU: "p01", WarehouseID: "w1", Quantity: new(50), ReorderPoint: new(60)}); err != nil {
