@@ -3,6 +3,8 @@ package commerce
 import (
 	"strings"
 	"time"
+
+	"github.com/govalues/decimal"
 )
 
 // PaymentKind is what happened to the money of an order, in lower case, such as "capture".
@@ -77,6 +79,78 @@ func ParseProvider(s string) (string, error) {
 		return "", NewInvalidError("contains capital letters: use lower case, such as stripe")
 	}
 	return id, err
+}
+
+// ParsePaymentReference validates a provider's ID of a payment.
+//
+// It returns the errors of ParseSearchableName.
+func ParsePaymentReference(s string) (string, error) {
+	return ParseSearchableName(s, MaxPaymentReference)
+}
+
+// PaymentEvent is what a payment provider reports about a payment.
+type PaymentEvent struct {
+	Kind   PaymentKind
+	Amount Money
+	// Provider is the name of the payment provider, and Reference is its ID of the payment.
+	Provider, Reference string
+	// OrderID is the ID of the order, as the provider sent it. If it is empty, Of names the payment
+	// that is refunded or disputed, and so the order.
+	OrderID string
+	Of      PaymentReferences
+	// At is the time of the event.
+	At time.Time
+}
+
+// PaymentReferences are the references of one payment at a provider. Some of them can be empty.
+//
+// Some providers also report as a refund that an authorized amount was released. If the payment was
+// voided, a refund without an order ID is such a release.
+type PaymentReferences struct{ Authorization, Capture, Void string }
+
+// UnmatchedPayment is an event of a payment provider that could not be recorded. It remains until
+// the payment is recorded.
+type UnmatchedPayment struct {
+	ProviderReference string
+	Kind              PaymentKind
+	Amount            Money
+	// GivenOrderID is the ID of the order, as the provider sent it. It is empty if the provider
+	// sent none.
+	GivenOrderID string
+	// Reason is the text of the user error.
+	Reason      string
+	FirstSeenAt time.Time
+}
+
+// Provider returns the name of the payment provider.
+func (p UnmatchedPayment) Provider() string {
+	return Payment{ProviderReference: p.ProviderReference}.Provider()
+}
+
+// Reference returns the provider's ID of the payment.
+func (p UnmatchedPayment) Reference() string {
+	return Payment{ProviderReference: p.ProviderReference}.Reference()
+}
+
+// Limits of unmatched payments.
+const (
+	// MaxGivenOrderID is the maximum size in bytes of the order ID that a provider sends.
+	MaxGivenOrderID = 100
+	// MaxUnmatchedReason is the maximum size in bytes of the reason why a payment could not be
+	// recorded.
+	MaxUnmatchedReason = 600
+)
+
+// ParseMinorUnits returns the amount of a payment that a provider has sent as a whole number of
+// minor units, such as cents. A minor unit has the given number of decimal places.
+//
+// It returns the errors of ParsePaymentAmount.
+func ParseMinorUnits(units int64, digits int, c Currency) (Money, error) {
+	d, err := decimal.New(units, digits)
+	if err != nil {
+		return Money{}, NewInvalidError("has too many digits")
+	}
+	return ParsePaymentAmount(d.String(), c)
 }
 
 // ParsePaymentAmount is like ParsePrice, but the amount must be positive.

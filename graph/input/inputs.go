@@ -161,9 +161,7 @@ func parseTrackingURL(s string) (string, error) {
 
 func parseCarrier(s string) (string, error) { return commerce.ParseName(s, commerce.MaxName) }
 
-func parseReference(s string) (string, error) {
-	return commerce.ParseSearchableName(s, commerce.MaxPaymentReference)
-}
+func parseReference(s string) (string, error) { return commerce.ParsePaymentReference(s) }
 
 func parseQuantity(n int32) (int, error) { return commerce.ParseQuantity(int(n)) }
 
