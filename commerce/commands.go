@@ -154,6 +154,10 @@ type PaymentRecord struct {
 	Reason   string   `json:",omitempty"`
 }
 
+// UnmatchedPaymentDismissal is the command to remove an unmatched payment that will never be
+// recorded.
+type UnmatchedPaymentDismissal struct{ Provider, Reference string }
+
 // ReturnRequest is the command to request a return of pieces of an order. Each line has another product.
 type ReturnRequest struct {
 	OrderID OrderID

@@ -93,6 +93,12 @@ func TestRecordSizesStayWithinBounds(t *testing.T) {
 		OrderID: placed.ID, Kind: commerce.PaymentAuthorization, Amount: captured, Provider: id(0), Reference: strings.Repeat("r", commerce.MaxPaymentReference),
 	})
 	must(err)
+	err = store.ReceivePayment(ctx, caller(), commerce.PaymentEvent{
+		Kind: commerce.PaymentAuthorization, Amount: captured, Provider: id(1), Reference: strings.Repeat("r", commerce.MaxPaymentReference), OrderID: strings.Repeat("o", commerce.MaxGivenOrderID),
+	}, false)
+	if !commerce.IsUserError(err) {
+		t.Fatal(err)
+	}
 	requested := commerce.ReturnRequest{OrderID: placed.ID}
 	for _, line := range order.Lines {
 		requested.Lines = append(requested.Lines, commerce.ReturnLine{SKU: line.SKU, Quantity: line.Quantity, Reason: name})

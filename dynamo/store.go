@@ -121,6 +121,9 @@ func (s *Store) OpenFeed(source feed.Source, opts feed.Options) *feed.Feed {
 	return feed.Open(s.table, source, opts)
 }
 
+// Now returns the time of the clock whose time is written to records.
+func (s *Store) Now() time.Time { return s.table.Now() }
+
 // Ping checks that DynamoDB responds. To save cost, it reads a record that does not exist.
 //
 // Errors: table.ClockError (the local clock and DynamoDB's clock differ too much),

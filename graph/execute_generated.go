@@ -17,51 +17,53 @@ import (
 
 // fieldResolvers holds the resolvers of all types. It is created once.
 type fieldResolvers struct {
-	addressResolvers         AddressResolver
-	customerResolvers        CustomerResolver
-	employeeResolvers        EmployeeResolver
-	fulfillmentResolvers     FulfillmentResolver
-	inventoryLevelResolvers  InventoryLevelResolver
-	mutationResolvers        MutationResolver
-	orderResolvers           OrderResolver
-	orderAdjustmentResolvers OrderAdjustmentResolver
-	orderContactResolvers    OrderContactResolver
-	orderEventResolvers      OrderEventResolver
-	orderItemResolvers       OrderItemResolver
-	orderUpdateResolvers     OrderUpdateResolver
-	paymentResolvers         PaymentResolver
-	productResolvers         ProductResolver
-	queryResolvers           QueryResolver
-	returnArgResolvers       ReturnResolver
-	subscriptionResolvers    SubscriptionResolver
-	viewerResolvers          ViewerResolver
-	warehouseResolvers       WarehouseResolver
+	addressResolvers          AddressResolver
+	customerResolvers         CustomerResolver
+	employeeResolvers         EmployeeResolver
+	fulfillmentResolvers      FulfillmentResolver
+	inventoryLevelResolvers   InventoryLevelResolver
+	mutationResolvers         MutationResolver
+	orderResolvers            OrderResolver
+	orderAdjustmentResolvers  OrderAdjustmentResolver
+	orderContactResolvers     OrderContactResolver
+	orderEventResolvers       OrderEventResolver
+	orderItemResolvers        OrderItemResolver
+	orderUpdateResolvers      OrderUpdateResolver
+	paymentResolvers          PaymentResolver
+	productResolvers          ProductResolver
+	queryResolvers            QueryResolver
+	returnArgResolvers        ReturnResolver
+	subscriptionResolvers     SubscriptionResolver
+	unmatchedPaymentResolvers UnmatchedPaymentResolver
+	viewerResolvers           ViewerResolver
+	warehouseResolvers        WarehouseResolver
 	// generated reads the arguments of fields.
 	generated *executionContext
 }
 
 func newFieldResolvers(root ResolverRoot, generated *executionContext) *fieldResolvers {
 	return &fieldResolvers{
-		addressResolvers:         root.Address(),
-		customerResolvers:        root.Customer(),
-		employeeResolvers:        root.Employee(),
-		fulfillmentResolvers:     root.Fulfillment(),
-		inventoryLevelResolvers:  root.InventoryLevel(),
-		mutationResolvers:        root.Mutation(),
-		orderResolvers:           root.Order(),
-		orderAdjustmentResolvers: root.OrderAdjustment(),
-		orderContactResolvers:    root.OrderContact(),
-		orderEventResolvers:      root.OrderEvent(),
-		orderItemResolvers:       root.OrderItem(),
-		orderUpdateResolvers:     root.OrderUpdate(),
-		paymentResolvers:         root.Payment(),
-		productResolvers:         root.Product(),
-		queryResolvers:           root.Query(),
-		returnArgResolvers:       root.Return(),
-		subscriptionResolvers:    root.Subscription(),
-		viewerResolvers:          root.Viewer(),
-		warehouseResolvers:       root.Warehouse(),
-		generated:                generated,
+		addressResolvers:          root.Address(),
+		customerResolvers:         root.Customer(),
+		employeeResolvers:         root.Employee(),
+		fulfillmentResolvers:      root.Fulfillment(),
+		inventoryLevelResolvers:   root.InventoryLevel(),
+		mutationResolvers:         root.Mutation(),
+		orderResolvers:            root.Order(),
+		orderAdjustmentResolvers:  root.OrderAdjustment(),
+		orderContactResolvers:     root.OrderContact(),
+		orderEventResolvers:       root.OrderEvent(),
+		orderItemResolvers:        root.OrderItem(),
+		orderUpdateResolvers:      root.OrderUpdate(),
+		paymentResolvers:          root.Payment(),
+		productResolvers:          root.Product(),
+		queryResolvers:            root.Query(),
+		returnArgResolvers:        root.Return(),
+		subscriptionResolvers:     root.Subscription(),
+		unmatchedPaymentResolvers: root.UnmatchedPayment(),
+		viewerResolvers:           root.Viewer(),
+		warehouseResolvers:        root.Warehouse(),
+		generated:                 generated,
 	}
 }
 
@@ -121,6 +123,8 @@ func objectTypeOf(name string) operation.ObjectType {
 		return operation.ObjectType{Satisfies: deliverFulfillmentPayloadImplementors, Field: numberDeliverFulfillmentPayload}
 	case "DeliverOrderPayload":
 		return operation.ObjectType{Satisfies: deliverOrderPayloadImplementors, Field: numberDeliverOrderPayload}
+	case "DismissUnmatchedPaymentPayload":
+		return operation.ObjectType{Satisfies: dismissUnmatchedPaymentPayloadImplementors, Field: numberDismissUnmatchedPaymentPayload}
 	case "EmailTaken":
 		return operation.ObjectType{Satisfies: emailTakenImplementors, Field: numberEmailTaken}
 	case "Employee":
@@ -257,6 +261,12 @@ func objectTypeOf(name string) operation.ObjectType {
 		return operation.ObjectType{Satisfies: tooManyLinesImplementors, Field: numberTooManyLines}
 	case "TransferInventoryPayload":
 		return operation.ObjectType{Satisfies: transferInventoryPayloadImplementors, Field: numberTransferInventoryPayload}
+	case "UnmatchedPayment":
+		return operation.ObjectType{Satisfies: unmatchedPaymentImplementors, Field: numberUnmatchedPayment}
+	case "UnmatchedPaymentConnection":
+		return operation.ObjectType{Satisfies: unmatchedPaymentConnectionImplementors, Field: numberUnmatchedPaymentConnection}
+	case "UnmatchedPaymentEdge":
+		return operation.ObjectType{Satisfies: unmatchedPaymentEdgeImplementors, Field: numberUnmatchedPaymentEdge}
 	case "UpdateCustomerPayload":
 		return operation.ObjectType{Satisfies: updateCustomerPayloadImplementors, Field: numberUpdateCustomerPayload}
 	case "UpdateEmployeePayload":
@@ -1921,6 +1931,55 @@ func (x *execution) fieldDeliverOrderPayload(f *operation.Field, obj *Payload[co
 	}
 }
 
+func numberDismissUnmatchedPaymentPayload(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "unmatchedPayment":
+		return 1, nil
+	case "userErrors":
+		return 2, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectDismissUnmatchedPaymentPayload writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectDismissUnmatchedPaymentPayload(set *operation.SelectionSet, obj *Payload[commerce.UnmatchedPayment]) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldDismissUnmatchedPaymentPayload(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldDismissUnmatchedPaymentPayload writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldDismissUnmatchedPaymentPayload(f *operation.Field, obj *Payload[commerce.UnmatchedPayment]) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"DismissUnmatchedPaymentPayload"`...)
+		return true
+	case 1: // unmatchedPayment
+		if obj.Value == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectUnmatchedPayment(f.Set, obj.Value)
+		x.leave()
+		return written || x.writeNull()
+	case 2: // userErrors
+		return x.listUserError(f, obj.UserErrors)
+	default:
+		panic("DismissUnmatchedPaymentPayload has no field number " + strconv.Itoa(f.Number))
+	}
+}
+
 func numberEmailTaken(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
@@ -3437,44 +3496,46 @@ func numberMutation(name string) (int, operation.ArgumentsReader) {
 		return 19, readMutationTagOrderArguments
 	case "recordPayment":
 		return 20, readMutationRecordPaymentArguments
+	case "dismissUnmatchedPayment":
+		return 21, readMutationDismissUnmatchedPaymentArguments
 	case "requestReturn":
-		return 21, readMutationRequestReturnArguments
+		return 22, readMutationRequestReturnArguments
 	case "approveReturn":
-		return 22, readMutationApproveReturnArguments
+		return 23, readMutationApproveReturnArguments
 	case "rejectReturn":
-		return 23, readMutationRejectReturnArguments
+		return 24, readMutationRejectReturnArguments
 	case "receiveReturn":
-		return 24, readMutationReceiveReturnArguments
+		return 25, readMutationReceiveReturnArguments
 	case "createFulfillment":
-		return 25, readMutationCreateFulfillmentArguments
+		return 26, readMutationCreateFulfillmentArguments
 	case "updateTracking":
-		return 26, readMutationUpdateTrackingArguments
+		return 27, readMutationUpdateTrackingArguments
 	case "deliverFulfillment":
-		return 27, readMutationDeliverFulfillmentArguments
+		return 28, readMutationDeliverFulfillmentArguments
 	case "cancelFulfillment":
-		return 28, readMutationCancelFulfillmentArguments
+		return 29, readMutationCancelFulfillmentArguments
 	case "cancelOrderItems":
-		return 29, readMutationCancelOrderItemsArguments
+		return 30, readMutationCancelOrderItemsArguments
 	case "createProduct":
-		return 30, readMutationCreateProductArguments
+		return 31, readMutationCreateProductArguments
 	case "updateProduct":
-		return 31, readMutationUpdateProductArguments
+		return 32, readMutationUpdateProductArguments
 	case "createWarehouse":
-		return 32, readMutationCreateWarehouseArguments
+		return 33, readMutationCreateWarehouseArguments
 	case "updateWarehouse":
-		return 33, readMutationUpdateWarehouseArguments
+		return 34, readMutationUpdateWarehouseArguments
 	case "setInventoryLevel":
-		return 34, readMutationSetInventoryLevelArguments
+		return 35, readMutationSetInventoryLevelArguments
 	case "adjustInventory":
-		return 35, readMutationAdjustInventoryArguments
+		return 36, readMutationAdjustInventoryArguments
 	case "transferInventory":
-		return 36, readMutationTransferInventoryArguments
+		return 37, readMutationTransferInventoryArguments
 	case "hireEmployee":
-		return 37, readMutationHireEmployeeArguments
+		return 38, readMutationHireEmployeeArguments
 	case "updateEmployee":
-		return 38, readMutationUpdateEmployeeArguments
+		return 39, readMutationUpdateEmployeeArguments
 	case "setCustomFields":
-		return 39, readMutationSetCustomFieldsArguments
+		return 40, readMutationSetCustomFieldsArguments
 	default:
 		return 0, nil
 	}
@@ -3727,7 +3788,19 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectRecordPaymentPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 21: // requestReturn
+	case 21: // dismissUnmatchedPayment
+		v, ok := x.resolveMutationDismissUnmatchedPayment(f)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectDismissUnmatchedPaymentPayload(f.Set, v)
+		x.leave()
+		return written || x.writeNull()
+	case 22: // requestReturn
 		v, ok := x.resolveMutationRequestReturn(f)
 		if !ok {
 			return x.writeNull()
@@ -3739,7 +3812,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectRequestReturnPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 22: // approveReturn
+	case 23: // approveReturn
 		v, ok := x.resolveMutationApproveReturn(f)
 		if !ok {
 			return x.writeNull()
@@ -3751,7 +3824,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectApproveReturnPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 23: // rejectReturn
+	case 24: // rejectReturn
 		v, ok := x.resolveMutationRejectReturn(f)
 		if !ok {
 			return x.writeNull()
@@ -3763,7 +3836,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectRejectReturnPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 24: // receiveReturn
+	case 25: // receiveReturn
 		v, ok := x.resolveMutationReceiveReturn(f)
 		if !ok {
 			return x.writeNull()
@@ -3775,7 +3848,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectReceiveReturnPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 25: // createFulfillment
+	case 26: // createFulfillment
 		v, ok := x.resolveMutationCreateFulfillment(f)
 		if !ok {
 			return x.writeNull()
@@ -3787,7 +3860,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectCreateFulfillmentPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 26: // updateTracking
+	case 27: // updateTracking
 		v, ok := x.resolveMutationUpdateTracking(f)
 		if !ok {
 			return x.writeNull()
@@ -3799,7 +3872,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectUpdateTrackingPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 27: // deliverFulfillment
+	case 28: // deliverFulfillment
 		v, ok := x.resolveMutationDeliverFulfillment(f)
 		if !ok {
 			return x.writeNull()
@@ -3811,7 +3884,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectDeliverFulfillmentPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 28: // cancelFulfillment
+	case 29: // cancelFulfillment
 		v, ok := x.resolveMutationCancelFulfillment(f)
 		if !ok {
 			return x.writeNull()
@@ -3823,7 +3896,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectCancelFulfillmentPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 29: // cancelOrderItems
+	case 30: // cancelOrderItems
 		v, ok := x.resolveMutationCancelOrderItems(f)
 		if !ok {
 			return x.writeNull()
@@ -3835,7 +3908,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectCancelOrderItemsPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 30: // createProduct
+	case 31: // createProduct
 		v, ok := x.resolveMutationCreateProduct(f)
 		if !ok {
 			return x.writeNull()
@@ -3847,7 +3920,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectCreateProductPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 31: // updateProduct
+	case 32: // updateProduct
 		v, ok := x.resolveMutationUpdateProduct(f)
 		if !ok {
 			return x.writeNull()
@@ -3859,7 +3932,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectUpdateProductPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 32: // createWarehouse
+	case 33: // createWarehouse
 		v, ok := x.resolveMutationCreateWarehouse(f)
 		if !ok {
 			return x.writeNull()
@@ -3871,7 +3944,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectCreateWarehousePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 33: // updateWarehouse
+	case 34: // updateWarehouse
 		v, ok := x.resolveMutationUpdateWarehouse(f)
 		if !ok {
 			return x.writeNull()
@@ -3883,7 +3956,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectUpdateWarehousePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 34: // setInventoryLevel
+	case 35: // setInventoryLevel
 		v, ok := x.resolveMutationSetInventoryLevel(f)
 		if !ok {
 			return x.writeNull()
@@ -3895,7 +3968,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectSetInventoryLevelPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 35: // adjustInventory
+	case 36: // adjustInventory
 		v, ok := x.resolveMutationAdjustInventory(f)
 		if !ok {
 			return x.writeNull()
@@ -3907,7 +3980,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectAdjustInventoryPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 36: // transferInventory
+	case 37: // transferInventory
 		v, ok := x.resolveMutationTransferInventory(f)
 		if !ok {
 			return x.writeNull()
@@ -3919,7 +3992,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectTransferInventoryPayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 37: // hireEmployee
+	case 38: // hireEmployee
 		v, ok := x.resolveMutationHireEmployee(f)
 		if !ok {
 			return x.writeNull()
@@ -3931,7 +4004,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectHireEmployeePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 38: // updateEmployee
+	case 39: // updateEmployee
 		v, ok := x.resolveMutationUpdateEmployee(f)
 		if !ok {
 			return x.writeNull()
@@ -3943,7 +4016,7 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectUpdateEmployeePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 39: // setCustomFields
+	case 40: // setCustomFields
 		v, ok := x.resolveMutationSetCustomFields(f)
 		if !ok {
 			return x.writeNull()
@@ -4397,6 +4470,28 @@ func (x *execution) resolveMutationRecordPayment(f *operation.Field) (v *Payload
 	a := f.ArgumentsIn(x.operation.arguments).(*mutationRecordPaymentArguments)
 	x.currentField = f
 	v, err := x.mutationResolvers.RecordPayment(x.resolverCtx, a.input)
+	return v, x.recordError(f, err)
+}
+
+type mutationDismissUnmatchedPaymentArguments struct {
+	input input.DismissUnmatchedPaymentInput
+}
+
+func readMutationDismissUnmatchedPaymentArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_dismissUnmatchedPayment_args(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return &mutationDismissUnmatchedPaymentArguments{
+		input: read["input"].(input.DismissUnmatchedPaymentInput),
+	}, nil
+}
+
+func (x *execution) resolveMutationDismissUnmatchedPayment(f *operation.Field) (v *Payload[commerce.UnmatchedPayment], ok bool) {
+	defer x.recoverPanic(f, &ok)
+	a := f.ArgumentsIn(x.operation.arguments).(*mutationDismissUnmatchedPaymentArguments)
+	x.currentField = f
+	v, err := x.mutationResolvers.DismissUnmatchedPayment(x.resolverCtx, a.input)
 	return v, x.recordError(f, err)
 }
 
@@ -7463,40 +7558,42 @@ func numberQuery(name string) (int, operation.ArgumentsReader) {
 		return 12, readQueryOrdersByPaymentStateArguments
 	case "ordersByTag":
 		return 13, readQueryOrdersByTagArguments
+	case "unmatchedPayments":
+		return 14, readQueryUnmatchedPaymentsArguments
 	case "expiringOrders":
-		return 14, readQueryExpiringOrdersArguments
+		return 15, readQueryExpiringOrdersArguments
 	case "returns":
-		return 15, readQueryReturnsArguments
+		return 16, readQueryReturnsArguments
 	case "orderByTrackingNumber":
-		return 16, readQueryOrderByTrackingNumberArguments
+		return 17, readQueryOrderByTrackingNumberArguments
 	case "product":
-		return 17, readQueryProductArguments
+		return 18, readQueryProductArguments
 	case "productsBySku":
-		return 18, readQueryProductsBySkuArguments
+		return 19, readQueryProductsBySkuArguments
 	case "quote":
-		return 19, readQueryQuoteArguments
+		return 20, readQueryQuoteArguments
 	case "products":
-		return 20, readQueryProductsArguments
+		return 21, readQueryProductsArguments
 	case "categories":
-		return 21, readQueryCategoriesArguments
+		return 22, readQueryCategoriesArguments
 	case "inventoryLevel":
-		return 22, readQueryInventoryLevelArguments
+		return 23, readQueryInventoryLevelArguments
 	case "employee":
-		return 23, readQueryEmployeeArguments
+		return 24, readQueryEmployeeArguments
 	case "employees":
-		return 24, readQueryEmployeesArguments
+		return 25, readQueryEmployeesArguments
 	case "employeesByName":
-		return 25, readQueryEmployeesByNameArguments
+		return 26, readQueryEmployeesByNameArguments
 	case "employeesByJobTitle":
-		return 26, readQueryEmployeesByJobTitleArguments
+		return 27, readQueryEmployeesByJobTitleArguments
 	case "warehouse":
-		return 27, readQueryWarehouseArguments
+		return 28, readQueryWarehouseArguments
 	case "warehouses":
-		return 28, readQueryWarehousesArguments
+		return 29, readQueryWarehousesArguments
 	case "_entities":
-		return 29, readQueryEntitiesArguments
+		return 30, readQueryEntitiesArguments
 	case "_service":
-		return 30, nil
+		return 31, nil
 	default:
 		return 0, nil
 	}
@@ -7657,7 +7754,19 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectOrderConnection(f.Set, v)
 		x.leave()
 		return written
-	case 14: // expiringOrders
+	case 14: // unmatchedPayments
+		v, ok := x.resolveQueryUnmatchedPayments(f)
+		if !ok {
+			return false
+		}
+		if v == nil {
+			return x.recordMissing(f, nullElement)
+		}
+		x.enter(f)
+		written := x.objectUnmatchedPaymentConnection(f.Set, v)
+		x.leave()
+		return written
+	case 15: // expiringOrders
 		v, ok := x.resolveQueryExpiringOrders(f)
 		if !ok {
 			return false
@@ -7669,7 +7778,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectOrderConnection(f.Set, v)
 		x.leave()
 		return written
-	case 15: // returns
+	case 16: // returns
 		v, ok := x.resolveQueryReturns(f)
 		if !ok {
 			return false
@@ -7681,7 +7790,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectReturnConnection(f.Set, v)
 		x.leave()
 		return written
-	case 16: // orderByTrackingNumber
+	case 17: // orderByTrackingNumber
 		v, ok := x.resolveQueryOrderByTrackingNumber(f)
 		if !ok {
 			return x.writeNull()
@@ -7693,7 +7802,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectOrder(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 17: // product
+	case 18: // product
 		v, ok := x.resolveQueryProduct(f)
 		if !ok {
 			return x.writeNull()
@@ -7705,13 +7814,13 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectProduct(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 18: // productsBySku
+	case 19: // productsBySku
 		v, ok := x.resolveQueryProductsBySku(f)
 		if !ok {
 			return false
 		}
 		return x.listProductOrNull(f, v)
-	case 19: // quote
+	case 20: // quote
 		v, ok := x.resolveQueryQuote(f)
 		if !ok {
 			return x.writeNull()
@@ -7723,7 +7832,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectQuote(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 20: // products
+	case 21: // products
 		v, ok := x.resolveQueryProducts(f)
 		if !ok {
 			return false
@@ -7735,7 +7844,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectProductConnection(f.Set, v)
 		x.leave()
 		return written
-	case 21: // categories
+	case 22: // categories
 		v, ok := x.resolveQueryCategories(f)
 		if !ok {
 			return false
@@ -7747,7 +7856,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectCategoryConnection(f.Set, v)
 		x.leave()
 		return written
-	case 22: // inventoryLevel
+	case 23: // inventoryLevel
 		v, ok := x.resolveQueryInventoryLevel(f)
 		if !ok {
 			return x.writeNull()
@@ -7759,7 +7868,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectInventoryLevel(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 23: // employee
+	case 24: // employee
 		v, ok := x.resolveQueryEmployee(f)
 		if !ok {
 			return x.writeNull()
@@ -7771,7 +7880,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployee(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 24: // employees
+	case 25: // employees
 		v, ok := x.resolveQueryEmployees(f)
 		if !ok {
 			return false
@@ -7783,7 +7892,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
-	case 25: // employeesByName
+	case 26: // employeesByName
 		v, ok := x.resolveQueryEmployeesByName(f)
 		if !ok {
 			return false
@@ -7795,7 +7904,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
-	case 26: // employeesByJobTitle
+	case 27: // employeesByJobTitle
 		v, ok := x.resolveQueryEmployeesByJobTitle(f)
 		if !ok {
 			return false
@@ -7807,7 +7916,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
-	case 27: // warehouse
+	case 28: // warehouse
 		v, ok := x.resolveQueryWarehouse(f)
 		if !ok {
 			return x.writeNull()
@@ -7819,7 +7928,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectWarehouse(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 28: // warehouses
+	case 29: // warehouses
 		v, ok := x.resolveQueryWarehouses(f)
 		if !ok {
 			return false
@@ -7831,13 +7940,13 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectWarehouseConnection(f.Set, v)
 		x.leave()
 		return written
-	case 29: // _entities
+	case 30: // _entities
 		v, ok := x.resolveQueryEntities(f)
 		if !ok {
 			return false
 		}
 		return x.list_EntityOrNull(f, v)
-	case 30: // _service
+	case 31: // _service
 		v, ok := x.resolveQueryService(f)
 		if !ok {
 			return false
@@ -8161,6 +8270,35 @@ func (x *execution) resolveQueryOrdersByTag(f *operation.Field) (v *paging.Conne
 	x.currentField = f
 	x.pages++
 	v, err := x.queryResolvers.OrdersByTag(x.resolverCtx, a.tag, a.placed, a.first, a.after, a.last, a.before)
+	return v, x.recordError(f, err)
+}
+
+type queryUnmatchedPaymentsArguments struct {
+	first  *int32
+	after  *string
+	last   *int32
+	before *string
+}
+
+func readQueryUnmatchedPaymentsArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_unmatchedPayments_args(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return &queryUnmatchedPaymentsArguments{
+		first:  read["first"].(*int32),
+		after:  read["after"].(*string),
+		last:   read["last"].(*int32),
+		before: read["before"].(*string),
+	}, nil
+}
+
+func (x *execution) resolveQueryUnmatchedPayments(f *operation.Field) (v *paging.Connection[*commerce.UnmatchedPayment], ok bool) {
+	defer x.recoverPanic(f, &ok)
+	a := f.ArgumentsIn(x.operation.arguments).(*queryUnmatchedPaymentsArguments)
+	x.currentField = f
+	x.pages++
+	v, err := x.queryResolvers.UnmatchedPayments(x.resolverCtx, a.first, a.after, a.last, a.before)
 	return v, x.recordError(f, err)
 }
 
@@ -10021,6 +10159,258 @@ func (x *execution) fieldTransferInventoryPayload(f *operation.Field, obj *Paylo
 	}
 }
 
+func numberUnmatchedPayment(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "kind":
+		return 1, nil
+	case "amount":
+		return 2, nil
+	case "provider":
+		return 3, nil
+	case "reference":
+		return 4, nil
+	case "orderId":
+		return 5, nil
+	case "reason":
+		return 6, nil
+	case "firstSeenAt":
+		return 7, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectUnmatchedPayment writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectUnmatchedPayment(set *operation.SelectionSet, obj *commerce.UnmatchedPayment) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldUnmatchedPayment(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldUnmatchedPayment writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldUnmatchedPayment(f *operation.Field, obj *commerce.UnmatchedPayment) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"UnmatchedPayment"`...)
+		return true
+	case 1: // kind
+		x.out = appendPaymentKind(x.out, obj.Kind)
+		return true
+	case 2: // amount
+		x.enter(f)
+		written := x.objectMoney(f.Set, &obj.Amount)
+		x.leave()
+		return written
+	case 3: // provider
+		v, ok := x.resolveUnmatchedPaymentProvider(f, obj)
+		if !ok {
+			return false
+		}
+		x.out = scalar.AppendString(x.out, v)
+		return true
+	case 4: // reference
+		v, ok := x.resolveUnmatchedPaymentReference(f, obj)
+		if !ok {
+			return false
+		}
+		x.out = scalar.AppendString(x.out, v)
+		return true
+	case 5: // orderId
+		v, ok := x.resolveUnmatchedPaymentOrderID(f, obj)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.out = scalar.AppendString(x.out, *v)
+		return true
+	case 6: // reason
+		x.out = scalar.AppendString(x.out, obj.Reason)
+		return true
+	case 7: // firstSeenAt
+		x.out = scalar.AppendDateTime(x.out, obj.FirstSeenAt)
+		return true
+	default:
+		panic("UnmatchedPayment has no field number " + strconv.Itoa(f.Number))
+	}
+}
+
+func (x *execution) resolveUnmatchedPaymentProvider(f *operation.Field, obj *commerce.UnmatchedPayment) (v string, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	return obj.Provider(), true
+}
+
+func (x *execution) resolveUnmatchedPaymentReference(f *operation.Field, obj *commerce.UnmatchedPayment) (v string, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	return obj.Reference(), true
+}
+
+func (x *execution) resolveUnmatchedPaymentOrderID(f *operation.Field, obj *commerce.UnmatchedPayment) (v *string, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
+	v, err := x.unmatchedPaymentResolvers.OrderID(x.resolverCtx, obj)
+	return v, x.recordError(f, err)
+}
+
+func numberUnmatchedPaymentConnection(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "nodes":
+		return 1, nil
+	case "edges":
+		return 2, nil
+	case "pageInfo":
+		return 3, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectUnmatchedPaymentConnection writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectUnmatchedPaymentConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.UnmatchedPayment]) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldUnmatchedPaymentConnection(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldUnmatchedPaymentConnection writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldUnmatchedPaymentConnection(f *operation.Field, obj *paging.Connection[*commerce.UnmatchedPayment]) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"UnmatchedPaymentConnection"`...)
+		return true
+	case 1: // nodes
+		v, ok := x.resolveUnmatchedPaymentConnectionNodes(f, obj)
+		if !ok {
+			return false
+		}
+		return x.listUnmatchedPayment(f, v)
+	case 2: // edges
+		v, ok := x.resolveUnmatchedPaymentConnectionEdges(f, obj)
+		if !ok {
+			return false
+		}
+		return x.listUnmatchedPaymentEdge(f, v)
+	case 3: // pageInfo
+		v, ok := x.resolveUnmatchedPaymentConnectionPageInfo(f, obj)
+		if !ok {
+			return false
+		}
+		if v == nil {
+			return x.recordMissing(f, nullElement)
+		}
+		x.enter(f)
+		written := x.objectPageInfo(f.Set, v)
+		x.leave()
+		return written
+	default:
+		panic("UnmatchedPaymentConnection has no field number " + strconv.Itoa(f.Number))
+	}
+}
+
+func (x *execution) resolveUnmatchedPaymentConnectionNodes(f *operation.Field, obj *paging.Connection[*commerce.UnmatchedPayment]) (v []*commerce.UnmatchedPayment, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	return obj.Nodes(), true
+}
+
+func (x *execution) resolveUnmatchedPaymentConnectionEdges(f *operation.Field, obj *paging.Connection[*commerce.UnmatchedPayment]) (v []*paging.Edge[*commerce.UnmatchedPayment], ok bool) {
+	defer x.recoverPanic(f, &ok)
+	return obj.Edges(), true
+}
+
+func (x *execution) resolveUnmatchedPaymentConnectionPageInfo(f *operation.Field, obj *paging.Connection[*commerce.UnmatchedPayment]) (v *paging.PageInfo, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	return obj.PageInfo(), true
+}
+
+func numberUnmatchedPaymentEdge(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "cursor":
+		return 1, nil
+	case "node":
+		return 2, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectUnmatchedPaymentEdge writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectUnmatchedPaymentEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.UnmatchedPayment]) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldUnmatchedPaymentEdge(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldUnmatchedPaymentEdge writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldUnmatchedPaymentEdge(f *operation.Field, obj *paging.Edge[*commerce.UnmatchedPayment]) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"UnmatchedPaymentEdge"`...)
+		return true
+	case 1: // cursor
+		v, ok := x.resolveUnmatchedPaymentEdgeCursor(f, obj)
+		if !ok {
+			return false
+		}
+		x.out = scalar.AppendString(x.out, v)
+		return true
+	case 2: // node
+		v, ok := x.resolveUnmatchedPaymentEdgeNode(f, obj)
+		if !ok {
+			return false
+		}
+		if v == nil {
+			return x.recordMissing(f, nullElement)
+		}
+		x.enter(f)
+		written := x.objectUnmatchedPayment(f.Set, v)
+		x.leave()
+		return written
+	default:
+		panic("UnmatchedPaymentEdge has no field number " + strconv.Itoa(f.Number))
+	}
+}
+
+func (x *execution) resolveUnmatchedPaymentEdgeCursor(f *operation.Field, obj *paging.Edge[*commerce.UnmatchedPayment]) (v string, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	return obj.Cursor(), true
+}
+
+func (x *execution) resolveUnmatchedPaymentEdgeNode(f *operation.Field, obj *paging.Edge[*commerce.UnmatchedPayment]) (v *commerce.UnmatchedPayment, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	return obj.Node(), true
+}
+
 func numberUpdateCustomerPayload(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
@@ -11460,6 +11850,32 @@ func (x *execution) listString(f *operation.Field, list []string) bool {
 	for i, v := range list {
 		x.element(i)
 		x.out = scalar.AppendString(x.out, v)
+	}
+	return x.closeList(from, valid)
+}
+
+func (x *execution) listUnmatchedPayment(f *operation.Field, list []*commerce.UnmatchedPayment) bool {
+	from, valid := x.openList(f), true
+	for i, v := range list {
+		x.element(i)
+		if v == nil {
+			valid = x.recordMissingElement()
+		} else if !x.objectUnmatchedPayment(f.Set, v) {
+			valid = false
+		}
+	}
+	return x.closeList(from, valid)
+}
+
+func (x *execution) listUnmatchedPaymentEdge(f *operation.Field, list []*paging.Edge[*commerce.UnmatchedPayment]) bool {
+	from, valid := x.openList(f), true
+	for i, v := range list {
+		x.element(i)
+		if v == nil {
+			valid = x.recordMissingElement()
+		} else if !x.objectUnmatchedPaymentEdge(f.Set, v) {
+			valid = false
+		}
 	}
 	return x.closeList(from, valid)
 }

@@ -40,6 +40,7 @@ type ResolverRoot interface {
 	Query() QueryResolver
 	Return() ReturnResolver
 	Subscription() SubscriptionResolver
+	UnmatchedPayment() UnmatchedPaymentResolver
 	Viewer() ViewerResolver
 	Warehouse() WarehouseResolver
 }
@@ -199,6 +200,11 @@ type ComplexityRoot struct {
 		Value      func(childComplexity int) int
 	}
 
+	DismissUnmatchedPaymentPayload struct {
+		UserErrors func(childComplexity int) int
+		Value      func(childComplexity int) int
+	}
+
 	EmailTaken struct {
 		Code    func(childComplexity int) int
 		Field   func(childComplexity int) int
@@ -330,45 +336,46 @@ type ComplexityRoot struct {
 	}
 
 	Mutation struct {
-		AddOrderNote          func(childComplexity int, input input.AddOrderNoteInput) int
-		AdjustInventory       func(childComplexity int, input input.AdjustInventoryInput) int
-		ApproveReturn         func(childComplexity int, input input.ApproveReturnInput) int
-		AssignAccountRep      func(childComplexity int, input input.AssignAccountRepInput) int
-		CancelFulfillment     func(childComplexity int, input input.CancelFulfillmentInput) int
-		CancelOrder           func(childComplexity int, input input.CancelOrderInput) int
-		CancelOrderItems      func(childComplexity int, input input.CancelOrderItemsInput) int
-		ClaimOrders           func(childComplexity int, input input.ClaimOrdersInput) int
-		ConfirmOrder          func(childComplexity int, input input.ConfirmOrderInput) int
-		CreateCustomer        func(childComplexity int, input input.CreateCustomerInput) int
-		CreateFulfillment     func(childComplexity int, input input.CreateFulfillmentInput) int
-		CreateProduct         func(childComplexity int, input input.CreateProductInput) int
-		CreateWarehouse       func(childComplexity int, input input.CreateWarehouseInput) int
-		DeliverFulfillment    func(childComplexity int, input input.DeliverFulfillmentInput) int
-		DeliverOrder          func(childComplexity int, input input.DeliverOrderInput) int
-		EraseCustomer         func(childComplexity int, input input.EraseCustomerInput) int
-		HireEmployee          func(childComplexity int, input input.HireEmployeeInput) int
-		HoldOrder             func(childComplexity int, input input.HoldOrderInput) int
-		PlaceOrder            func(childComplexity int, input input.PlaceOrderInput) int
-		ReceiveReturn         func(childComplexity int, input input.ReceiveReturnInput) int
-		RecordPayment         func(childComplexity int, input input.RecordPaymentInput) int
-		RejectReturn          func(childComplexity int, input input.RejectReturnInput) int
-		ReleaseOrder          func(childComplexity int, input input.ReleaseOrderInput) int
-		RemoveOrderItem       func(childComplexity int, input input.RemoveOrderItemInput) int
-		RequestReturn         func(childComplexity int, input input.RequestReturnInput) int
-		SetAdjustments        func(childComplexity int, input input.SetAdjustmentsInput) int
-		SetCustomFields       func(childComplexity int, input input.SetCustomFieldsInput) int
-		SetInventoryLevel     func(childComplexity int, input input.SetInventoryLevelInput) int
-		SetOrderItem          func(childComplexity int, input input.SetOrderItemInput) int
-		ShipOrder             func(childComplexity int, input input.ShipOrderInput) int
-		TagOrder              func(childComplexity int, input input.TagOrderInput) int
-		TransferInventory     func(childComplexity int, input input.TransferInventoryInput) int
-		UpdateCustomer        func(childComplexity int, input input.UpdateCustomerInput) int
-		UpdateEmployee        func(childComplexity int, input input.UpdateEmployeeInput) int
-		UpdateOrder           func(childComplexity int, input input.UpdateOrderInput) int
-		UpdateProduct         func(childComplexity int, input input.UpdateProductInput) int
-		UpdateShippingAddress func(childComplexity int, input input.UpdateShippingAddressInput) int
-		UpdateTracking        func(childComplexity int, input input.UpdateTrackingInput) int
-		UpdateWarehouse       func(childComplexity int, input input.UpdateWarehouseInput) int
+		AddOrderNote            func(childComplexity int, input input.AddOrderNoteInput) int
+		AdjustInventory         func(childComplexity int, input input.AdjustInventoryInput) int
+		ApproveReturn           func(childComplexity int, input input.ApproveReturnInput) int
+		AssignAccountRep        func(childComplexity int, input input.AssignAccountRepInput) int
+		CancelFulfillment       func(childComplexity int, input input.CancelFulfillmentInput) int
+		CancelOrder             func(childComplexity int, input input.CancelOrderInput) int
+		CancelOrderItems        func(childComplexity int, input input.CancelOrderItemsInput) int
+		ClaimOrders             func(childComplexity int, input input.ClaimOrdersInput) int
+		ConfirmOrder            func(childComplexity int, input input.ConfirmOrderInput) int
+		CreateCustomer          func(childComplexity int, input input.CreateCustomerInput) int
+		CreateFulfillment       func(childComplexity int, input input.CreateFulfillmentInput) int
+		CreateProduct           func(childComplexity int, input input.CreateProductInput) int
+		CreateWarehouse         func(childComplexity int, input input.CreateWarehouseInput) int
+		DeliverFulfillment      func(childComplexity int, input input.DeliverFulfillmentInput) int
+		DeliverOrder            func(childComplexity int, input input.DeliverOrderInput) int
+		DismissUnmatchedPayment func(childComplexity int, input input.DismissUnmatchedPaymentInput) int
+		EraseCustomer           func(childComplexity int, input input.EraseCustomerInput) int
+		HireEmployee            func(childComplexity int, input input.HireEmployeeInput) int
+		HoldOrder               func(childComplexity int, input input.HoldOrderInput) int
+		PlaceOrder              func(childComplexity int, input input.PlaceOrderInput) int
+		ReceiveReturn           func(childComplexity int, input input.ReceiveReturnInput) int
+		RecordPayment           func(childComplexity int, input input.RecordPaymentInput) int
+		RejectReturn            func(childComplexity int, input input.RejectReturnInput) int
+		ReleaseOrder            func(childComplexity int, input input.ReleaseOrderInput) int
+		RemoveOrderItem         func(childComplexity int, input input.RemoveOrderItemInput) int
+		RequestReturn           func(childComplexity int, input input.RequestReturnInput) int
+		SetAdjustments          func(childComplexity int, input input.SetAdjustmentsInput) int
+		SetCustomFields         func(childComplexity int, input input.SetCustomFieldsInput) int
+		SetInventoryLevel       func(childComplexity int, input input.SetInventoryLevelInput) int
+		SetOrderItem            func(childComplexity int, input input.SetOrderItemInput) int
+		ShipOrder               func(childComplexity int, input input.ShipOrderInput) int
+		TagOrder                func(childComplexity int, input input.TagOrderInput) int
+		TransferInventory       func(childComplexity int, input input.TransferInventoryInput) int
+		UpdateCustomer          func(childComplexity int, input input.UpdateCustomerInput) int
+		UpdateEmployee          func(childComplexity int, input input.UpdateEmployeeInput) int
+		UpdateOrder             func(childComplexity int, input input.UpdateOrderInput) int
+		UpdateProduct           func(childComplexity int, input input.UpdateProductInput) int
+		UpdateShippingAddress   func(childComplexity int, input input.UpdateShippingAddressInput) int
+		UpdateTracking          func(childComplexity int, input input.UpdateTrackingInput) int
+		UpdateWarehouse         func(childComplexity int, input input.UpdateWarehouseInput) int
 	}
 
 	NotFound struct {
@@ -597,6 +604,7 @@ type ComplexityRoot struct {
 		Quote                 func(childComplexity int, input input.QuoteInput) int
 		Returns               func(childComplexity int, status commerce.ReturnStatus, first *int32, after *string, last *int32, before *string) int
 		Sales                 func(childComplexity int, placed commerce.DateRange, currency commerce.Currency) int
+		UnmatchedPayments     func(childComplexity int, first *int32, after *string, last *int32, before *string) int
 		Viewer                func(childComplexity int) int
 		Warehouse             func(childComplexity int, id string) int
 		Warehouses            func(childComplexity int, first *int32, after *string, last *int32, before *string) int
@@ -745,6 +753,27 @@ type ComplexityRoot struct {
 		Value      func(childComplexity int) int
 	}
 
+	UnmatchedPayment struct {
+		Amount      func(childComplexity int) int
+		FirstSeenAt func(childComplexity int) int
+		Kind        func(childComplexity int) int
+		OrderID     func(childComplexity int) int
+		Provider    func(childComplexity int) int
+		Reason      func(childComplexity int) int
+		Reference   func(childComplexity int) int
+	}
+
+	UnmatchedPaymentConnection struct {
+		Edges    func(childComplexity int) int
+		Nodes    func(childComplexity int) int
+		PageInfo func(childComplexity int) int
+	}
+
+	UnmatchedPaymentEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+	}
+
 	UpdateCustomerPayload struct {
 		UserErrors func(childComplexity int) int
 		Value      func(childComplexity int) int
@@ -876,6 +905,7 @@ type MutationResolver interface {
 	ReleaseOrder(ctx context.Context, input input.ReleaseOrderInput) (*Payload[commerce.Order], error)
 	TagOrder(ctx context.Context, input input.TagOrderInput) (*Payload[commerce.Order], error)
 	RecordPayment(ctx context.Context, input input.RecordPaymentInput) (*Payload[commerce.Payment], error)
+	DismissUnmatchedPayment(ctx context.Context, input input.DismissUnmatchedPaymentInput) (*Payload[commerce.UnmatchedPayment], error)
 	RequestReturn(ctx context.Context, input input.RequestReturnInput) (*Payload[commerce.Return], error)
 	ApproveReturn(ctx context.Context, input input.ApproveReturnInput) (*Payload[commerce.Return], error)
 	RejectReturn(ctx context.Context, input input.RejectReturnInput) (*Payload[commerce.Return], error)
@@ -975,6 +1005,7 @@ type QueryResolver interface {
 	OrdersByStatus(ctx context.Context, status commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error)
 	OrdersByPaymentState(ctx context.Context, paymentState commerce.PaymentDue, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error)
 	OrdersByTag(ctx context.Context, tag string, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error)
+	UnmatchedPayments(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.UnmatchedPayment], error)
 	ExpiringOrders(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error)
 	Returns(ctx context.Context, status commerce.ReturnStatus, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Return], error)
 	OrderByTrackingNumber(ctx context.Context, trackingNumber string) (*commerce.Order, error)
@@ -1003,6 +1034,10 @@ type SubscriptionResolver interface {
 	OrderUpdated(ctx context.Context, id string, after *string) (<-chan *feed.OrderChange, error)
 	CustomerOrders(ctx context.Context, customerID string, after *string) (<-chan *feed.OrderChange, error)
 	OrderStatusChanged(ctx context.Context, status *commerce.Status, after *string) (<-chan *feed.OrderChange, error)
+}
+
+type UnmatchedPaymentResolver interface {
+	OrderID(ctx context.Context, obj *commerce.UnmatchedPayment) (*string, error)
 }
 
 type ViewerResolver interface {
@@ -1230,6 +1265,24 @@ type PaymentEdge {
   cursor: String!
   "The record."
   node: Payment!
+}
+
+"A page of unmatched payments."
+type UnmatchedPaymentConnection {
+  "The unmatched payments in this page."
+  nodes: [UnmatchedPayment!]!
+  "The unmatched payments in this page, each with its cursor."
+  edges: [UnmatchedPaymentEdge!]!
+  "The cursors of the first and last record in this page, and whether there are pages before and after it."
+  pageInfo: PageInfo!
+}
+
+"One record of an ` + "`" + `UnmatchedPaymentConnection` + "`" + `, with its cursor."
+type UnmatchedPaymentEdge {
+  "The position of the record in the list. To read the records after or before it, pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `. All filter arguments must stay the same."
+  cursor: String!
+  "The record."
+  node: UnmatchedPayment!
 }
 
 "A page of returns."
@@ -2178,6 +2231,14 @@ input CancelOrderItemsInput {
   idempotencyKey: String
 }
 
+"An unmatched payment that will never be recorded."
+input DismissUnmatchedPaymentInput {
+  "The name of the payment provider."
+  provider: String!
+  "The provider's ID of the payment."
+  reference: String!
+}
+
 "A payment to record."
 input RecordPaymentInput {
   "The order's ID."
@@ -2772,6 +2833,17 @@ type Mutation {
     input: RecordPaymentInput!
   ): RecordPaymentPayload @access(permission: RECORD_PAYMENT)
     @userErrors(types: ["InvalidInput", "NotFound", "AlreadyExists"])
+  """
+  Removes a payment from the list ` + "`" + `unmatchedPayments` + "`" + `, because it will never be recorded. For example, it
+  belongs to another shop. If the provider reports the payment again, it is added to the list again.
+
+  Cost: one DynamoDB transaction (write pattern WP43). Access: staff, admins, services.
+  """
+  dismissUnmatchedPayment(
+    "The payment."
+    input: DismissUnmatchedPaymentInput!
+  ): DismissUnmatchedPaymentPayload @access(permission: RECORD_PAYMENT)
+    @userErrors(types: ["InvalidInput", "NotFound"])
   """
   Requests the return of pieces of a shipped or delivered order. All returns of an order together, except
   rejected ones, cannot contain more pieces than the order. An order can have up to 20 returns.
@@ -3473,6 +3545,18 @@ type RecordPaymentPayload {
 }
 
 """
+The result of ` + "`" + `dismissUnmatchedPayment` + "`" + `. If the mutation was rejected, ` + "`" + `unmatchedPayment` + "`" + ` is null.
+
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `.
+"""
+type DismissUnmatchedPaymentPayload {
+  "The unmatched payment after the mutation. If the mutation was rejected, the field is null."
+  unmatchedPayment: UnmatchedPayment
+  "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
+  userErrors: [UserError!]!
+}
+
+"""
 The result of ` + "`" + `requestReturn` + "`" + `. If the mutation was rejected, ` + "`" + `return` + "`" + ` is null.
 
 User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `InvalidTransition` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `, ` + "`" + `TooManyLines` + "`" + `.
@@ -4067,6 +4151,38 @@ type Query {
   ): OrderConnection! @access(permission: LIST_ORDERS)
     @reads(pattern: "AP53")
     @reads(pattern: "AP1")
+
+  """
+  The payments that a payment provider has reported with a webhook, but that could not be
+  recorded, newest first. A payment remains in the list until it is recorded, by a repetition of the provider
+  or with ` + "`" + `recordPayment` + "`" + `.
+
+  Cost: one DynamoDB Query (access pattern AP54). Access: staff, admins, services.
+  """
+  unmatchedPayments(
+    """
+    The maximum number of records to return, from 1 to 100. The page contains the first records of
+    the list. If ` + "`" + `after` + "`" + ` is set, it contains the first records after that cursor. If neither ` + "`" + `first` + "`" + `
+    nor ` + "`" + `last` + "`" + ` is set, the page has up to 20 records.
+    """
+    first: Int
+    """
+    Returns only records after this cursor. To read the next page, pass the ` + "`" + `endCursor` + "`" + ` of the
+    current page.
+    """
+    after: String
+    """
+    The maximum number of records to return, from 1 to 100. The page contains the last records of
+    the list. If ` + "`" + `before` + "`" + ` is set, it contains the last records before that cursor. The arguments
+    ` + "`" + `first` + "`" + ` and ` + "`" + `last` + "`" + ` cannot be combined.
+    """
+    last: Int
+    """
+    Returns only records before this cursor. To read the previous page, pass the ` + "`" + `startCursor` + "`" + ` of
+    the current page, and omit ` + "`" + `first` + "`" + ` and ` + "`" + `after` + "`" + `.
+    """
+    before: String
+  ): UnmatchedPaymentConnection! @access(permission: RECORD_PAYMENT) @reads(pattern: "AP54")
 
   """
   The unpaid orders that will be cancelled at the time ` + "`" + `expiresAt` + "`" + `, soonest first.
@@ -5175,6 +5291,28 @@ type Payment @access(permission: READ_ORDER) {
   Cost: one DynamoDB BatchGetItem for a page of payments (access pattern AP1).
   """
   order: Order @reads(pattern: "AP1")
+}
+
+"""
+A payment that a payment provider has reported, but that could not be recorded.
+
+Access: staff, admins, services.
+"""
+type UnmatchedPayment @access(permission: RECORD_PAYMENT) {
+  "What happened to the money."
+  kind: PaymentKind!
+  "The amount. It is positive, also for refunds."
+  amount: Money!
+  "The name of the payment provider, such as ` + "`" + `stripe` + "`" + `."
+  provider: String!
+  "The provider's ID of the payment."
+  reference: String!
+  "The ID of the order as the provider sent it, or null if the provider sent none."
+  orderId: String
+  "The reason why the payment could not be recorded."
+  reason: String!
+  "The time when the provider first reported the payment."
+  firstSeenAt: DateTime!
 }
 
 "The status of a return."
@@ -6455,6 +6593,20 @@ func (ec *executionContext) field_Mutation_deliverOrder_args(ctx context.Context
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (input.DeliverOrderInput, error) {
 			return ec.unmarshalNDeliverOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐDeliverOrderInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_dismissUnmatchedPayment_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (input.DismissUnmatchedPaymentInput, error) {
+			return ec.unmarshalNDismissUnmatchedPaymentInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐDismissUnmatchedPaymentInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -7872,6 +8024,44 @@ func (ec *executionContext) field_Query_sales_args(ctx context.Context, rawArgs 
 		return nil, err
 	}
 	args["currency"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_unmatchedPayments_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg3
 	return args, nil
 }
 
@@ -10255,6 +10445,43 @@ func (ec *executionContext) unmarshalInputDeliverOrderInput(ctx context.Context,
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputDismissUnmatchedPaymentInput(ctx context.Context, obj any) (input.DismissUnmatchedPaymentInput, error) {
+	var it input.DismissUnmatchedPaymentInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"provider", "reference"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "provider":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("provider"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Provider = data
+		case "reference":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("reference"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Reference = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputEraseCustomerInput(ctx context.Context, obj any) (input.EraseCustomerInput, error) {
 	var it input.EraseCustomerInput
 	if obj == nil {
@@ -12126,6 +12353,8 @@ var deliverFulfillmentPayloadImplementors = []string{"DeliverFulfillmentPayload"
 
 var deliverOrderPayloadImplementors = []string{"DeliverOrderPayload"}
 
+var dismissUnmatchedPaymentPayloadImplementors = []string{"DismissUnmatchedPaymentPayload"}
+
 var emailTakenImplementors = []string{"EmailTaken", "UserError"}
 
 var employeeImplementors = []string{"Employee", "_Entity"}
@@ -12261,6 +12490,12 @@ var tagOrderPayloadImplementors = []string{"TagOrderPayload"}
 var tooManyLinesImplementors = []string{"TooManyLines", "UserError"}
 
 var transferInventoryPayloadImplementors = []string{"TransferInventoryPayload"}
+
+var unmatchedPaymentImplementors = []string{"UnmatchedPayment"}
+
+var unmatchedPaymentConnectionImplementors = []string{"UnmatchedPaymentConnection"}
+
+var unmatchedPaymentEdgeImplementors = []string{"UnmatchedPaymentEdge"}
 
 var updateCustomerPayloadImplementors = []string{"UpdateCustomerPayload"}
 
@@ -12811,6 +13046,11 @@ func (ec *executionContext) unmarshalNDeliverFulfillmentInput2githubᚗcomᚋord
 
 func (ec *executionContext) unmarshalNDeliverOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐDeliverOrderInput(ctx context.Context, v any) (input.DeliverOrderInput, error) {
 	res, err := ec.unmarshalInputDeliverOrderInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNDismissUnmatchedPaymentInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐDismissUnmatchedPaymentInput(ctx context.Context, v any) (input.DismissUnmatchedPaymentInput, error) {
+	res, err := ec.unmarshalInputDismissUnmatchedPaymentInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 

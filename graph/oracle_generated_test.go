@@ -511,6 +511,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.DeliverOrderPayload.Value(childComplexity), true
 
+	case "DismissUnmatchedPaymentPayload.userErrors":
+		if e.ComplexityRoot.DismissUnmatchedPaymentPayload.UserErrors == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DismissUnmatchedPaymentPayload.UserErrors(childComplexity), true
+	case "DismissUnmatchedPaymentPayload.unmatchedPayment":
+		if e.ComplexityRoot.DismissUnmatchedPaymentPayload.Value == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DismissUnmatchedPaymentPayload.Value(childComplexity), true
+
 	case "EmailTaken.code":
 		if e.ComplexityRoot.EmailTaken.Code == nil {
 			break
@@ -1143,6 +1156,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.DeliverOrder(childComplexity, args["input"].(input.DeliverOrderInput)), true
+	case "Mutation.dismissUnmatchedPayment":
+		if e.ComplexityRoot.Mutation.DismissUnmatchedPayment == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_dismissUnmatchedPayment_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.DismissUnmatchedPayment(childComplexity, args["input"].(input.DismissUnmatchedPaymentInput)), true
 	case "Mutation.eraseCustomer":
 		if e.ComplexityRoot.Mutation.EraseCustomer == nil {
 			break
@@ -2511,6 +2535,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Sales(childComplexity, args["placed"].(commerce.DateRange), args["currency"].(commerce.Currency)), true
+	case "Query.unmatchedPayments":
+		if e.ComplexityRoot.Query.UnmatchedPayments == nil {
+			break
+		}
+
+		args, err := ec.field_Query_unmatchedPayments_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.UnmatchedPayments(childComplexity, args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string)), true
 	case "Query.viewer":
 		if e.ComplexityRoot.Query.Viewer == nil {
 			break
@@ -3027,6 +3062,81 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.TransferInventoryPayload.Value(childComplexity), true
 
+	case "UnmatchedPayment.amount":
+		if e.ComplexityRoot.UnmatchedPayment.Amount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UnmatchedPayment.Amount(childComplexity), true
+	case "UnmatchedPayment.firstSeenAt":
+		if e.ComplexityRoot.UnmatchedPayment.FirstSeenAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UnmatchedPayment.FirstSeenAt(childComplexity), true
+	case "UnmatchedPayment.kind":
+		if e.ComplexityRoot.UnmatchedPayment.Kind == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UnmatchedPayment.Kind(childComplexity), true
+	case "UnmatchedPayment.orderId":
+		if e.ComplexityRoot.UnmatchedPayment.OrderID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UnmatchedPayment.OrderID(childComplexity), true
+	case "UnmatchedPayment.provider":
+		if e.ComplexityRoot.UnmatchedPayment.Provider == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UnmatchedPayment.Provider(childComplexity), true
+	case "UnmatchedPayment.reason":
+		if e.ComplexityRoot.UnmatchedPayment.Reason == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UnmatchedPayment.Reason(childComplexity), true
+	case "UnmatchedPayment.reference":
+		if e.ComplexityRoot.UnmatchedPayment.Reference == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UnmatchedPayment.Reference(childComplexity), true
+
+	case "UnmatchedPaymentConnection.edges":
+		if e.ComplexityRoot.UnmatchedPaymentConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UnmatchedPaymentConnection.Edges(childComplexity), true
+	case "UnmatchedPaymentConnection.nodes":
+		if e.ComplexityRoot.UnmatchedPaymentConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UnmatchedPaymentConnection.Nodes(childComplexity), true
+	case "UnmatchedPaymentConnection.pageInfo":
+		if e.ComplexityRoot.UnmatchedPaymentConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UnmatchedPaymentConnection.PageInfo(childComplexity), true
+
+	case "UnmatchedPaymentEdge.cursor":
+		if e.ComplexityRoot.UnmatchedPaymentEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UnmatchedPaymentEdge.Cursor(childComplexity), true
+	case "UnmatchedPaymentEdge.node":
+		if e.ComplexityRoot.UnmatchedPaymentEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UnmatchedPaymentEdge.Node(childComplexity), true
+
 	case "UpdateCustomerPayload.userErrors":
 		if e.ComplexityRoot.UpdateCustomerPayload.UserErrors == nil {
 			break
@@ -3284,6 +3394,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputDateRange,
 		ec.unmarshalInputDeliverFulfillmentInput,
 		ec.unmarshalInputDeliverOrderInput,
+		ec.unmarshalInputDismissUnmatchedPaymentInput,
 		ec.unmarshalInputEraseCustomerInput,
 		ec.unmarshalInputFulfillmentLineInput,
 		ec.unmarshalInputHireEmployeeInput,
@@ -3666,6 +3777,16 @@ func (ec *executionContext) childFields_DeliverOrderPayload(ctx context.Context,
 		return ec.fieldContext_DeliverOrderPayload_userErrors(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type DeliverOrderPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_DismissUnmatchedPaymentPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "unmatchedPayment":
+		return ec.fieldContext_DismissUnmatchedPaymentPayload_unmatchedPayment(ctx, field)
+	case "userErrors":
+		return ec.fieldContext_DismissUnmatchedPaymentPayload_userErrors(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DismissUnmatchedPaymentPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_Employee(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -4472,6 +4593,48 @@ func (ec *executionContext) childFields_TransferInventoryPayload(ctx context.Con
 		return ec.fieldContext_TransferInventoryPayload_userErrors(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type TransferInventoryPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_UnmatchedPayment(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "kind":
+		return ec.fieldContext_UnmatchedPayment_kind(ctx, field)
+	case "amount":
+		return ec.fieldContext_UnmatchedPayment_amount(ctx, field)
+	case "provider":
+		return ec.fieldContext_UnmatchedPayment_provider(ctx, field)
+	case "reference":
+		return ec.fieldContext_UnmatchedPayment_reference(ctx, field)
+	case "orderId":
+		return ec.fieldContext_UnmatchedPayment_orderId(ctx, field)
+	case "reason":
+		return ec.fieldContext_UnmatchedPayment_reason(ctx, field)
+	case "firstSeenAt":
+		return ec.fieldContext_UnmatchedPayment_firstSeenAt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UnmatchedPayment", field.Name)
+}
+
+func (ec *executionContext) childFields_UnmatchedPaymentConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "nodes":
+		return ec.fieldContext_UnmatchedPaymentConnection_nodes(ctx, field)
+	case "edges":
+		return ec.fieldContext_UnmatchedPaymentConnection_edges(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_UnmatchedPaymentConnection_pageInfo(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UnmatchedPaymentConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_UnmatchedPaymentEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_UnmatchedPaymentEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_UnmatchedPaymentEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UnmatchedPaymentEdge", field.Name)
 }
 
 func (ec *executionContext) childFields_UpdateCustomerPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -6771,6 +6934,72 @@ func (ec *executionContext) _DeliverOrderPayload_userErrors(ctx context.Context,
 func (ec *executionContext) fieldContext_DeliverOrderPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "DeliverOrderPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return nil, errors.New("FieldContext.Child cannot be called on type INTERFACE")
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DismissUnmatchedPaymentPayload_unmatchedPayment(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.UnmatchedPayment]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DismissUnmatchedPaymentPayload_unmatchedPayment(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Value, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.UnmatchedPayment) graphql.Marshaler {
+			return ec.marshalOUnmatchedPayment2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUnmatchedPayment(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_DismissUnmatchedPaymentPayload_unmatchedPayment(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DismissUnmatchedPaymentPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UnmatchedPayment(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _DismissUnmatchedPaymentPayload_userErrors(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.UnmatchedPayment]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_DismissUnmatchedPaymentPayload_userErrors(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UserErrors, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []commerce.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUserErrorᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_DismissUnmatchedPaymentPayload_userErrors(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "DismissUnmatchedPaymentPayload",
 		Field:      field,
 		IsMethod:   false,
 		IsResolver: false,
@@ -9685,6 +9914,51 @@ func (ec *executionContext) fieldContext_Mutation_recordPayment(ctx context.Cont
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_recordPayment_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_dismissUnmatchedPayment(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_dismissUnmatchedPayment(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().DismissUnmatchedPayment(ctx, fc.Args["input"].(input.DismissUnmatchedPaymentInput))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *Payload[commerce.UnmatchedPayment]) graphql.Marshaler {
+			return ec.marshalODismissUnmatchedPaymentPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_Mutation_dismissUnmatchedPayment(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DismissUnmatchedPaymentPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_dismissUnmatchedPayment_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -14803,6 +15077,51 @@ func (ec *executionContext) fieldContext_Query_ordersByTag(ctx context.Context, 
 	return fc, nil
 }
 
+func (ec *executionContext) _Query_unmatchedPayments(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Query_unmatchedPayments(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().UnmatchedPayments(ctx, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *paging.Connection[*commerce.UnmatchedPayment]) graphql.Marshaler {
+			return ec.marshalNUnmatchedPaymentConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐConnection(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_Query_unmatchedPayments(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Query",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UnmatchedPaymentConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_unmatchedPayments_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Query_expiringOrders(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -17716,6 +18035,339 @@ func (ec *executionContext) fieldContext_TransferInventoryPayload_userErrors(_ c
 	return fc, nil
 }
 
+func (ec *executionContext) _UnmatchedPayment_kind(ctx context.Context, field graphql.CollectedField, obj *commerce.UnmatchedPayment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UnmatchedPayment_kind(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Kind, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.PaymentKind) graphql.Marshaler {
+			return ec.marshalNPaymentKind2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPaymentKind(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_UnmatchedPayment_kind(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("UnmatchedPayment", field, false, false, errors.New("field of type PaymentKind does not have child fields"))
+}
+
+func (ec *executionContext) _UnmatchedPayment_amount(ctx context.Context, field graphql.CollectedField, obj *commerce.UnmatchedPayment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UnmatchedPayment_amount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Amount, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v commerce.Money) graphql.Marshaler {
+			return ec.marshalNMoney2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐMoney(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_UnmatchedPayment_amount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UnmatchedPayment",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Money(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _UnmatchedPayment_provider(ctx context.Context, field graphql.CollectedField, obj *commerce.UnmatchedPayment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UnmatchedPayment_provider(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Provider(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_UnmatchedPayment_provider(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("UnmatchedPayment", field, true, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _UnmatchedPayment_reference(ctx context.Context, field graphql.CollectedField, obj *commerce.UnmatchedPayment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UnmatchedPayment_reference(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Reference(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_UnmatchedPayment_reference(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("UnmatchedPayment", field, true, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _UnmatchedPayment_orderId(ctx context.Context, field graphql.CollectedField, obj *commerce.UnmatchedPayment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UnmatchedPayment_orderId(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.UnmatchedPayment().OrderID(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_UnmatchedPayment_orderId(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("UnmatchedPayment", field, true, true, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _UnmatchedPayment_reason(ctx context.Context, field graphql.CollectedField, obj *commerce.UnmatchedPayment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UnmatchedPayment_reason(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Reason, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_UnmatchedPayment_reason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("UnmatchedPayment", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _UnmatchedPayment_firstSeenAt(ctx context.Context, field graphql.CollectedField, obj *commerce.UnmatchedPayment) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UnmatchedPayment_firstSeenAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.FirstSeenAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_UnmatchedPayment_firstSeenAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("UnmatchedPayment", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _UnmatchedPaymentConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *paging.Connection[*commerce.UnmatchedPayment]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UnmatchedPaymentConnection_nodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Nodes(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*commerce.UnmatchedPayment) graphql.Marshaler {
+			return ec.marshalNUnmatchedPayment2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUnmatchedPaymentᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_UnmatchedPaymentConnection_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UnmatchedPaymentConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UnmatchedPayment(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _UnmatchedPaymentConnection_edges(ctx context.Context, field graphql.CollectedField, obj *paging.Connection[*commerce.UnmatchedPayment]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UnmatchedPaymentConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*paging.Edge[*commerce.UnmatchedPayment]) graphql.Marshaler {
+			return ec.marshalNUnmatchedPaymentEdge2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐEdgeᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_UnmatchedPaymentConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UnmatchedPaymentConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UnmatchedPaymentEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _UnmatchedPaymentConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *paging.Connection[*commerce.UnmatchedPayment]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UnmatchedPaymentConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *paging.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_UnmatchedPaymentConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UnmatchedPaymentConnection",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _UnmatchedPaymentEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *paging.Edge[*commerce.UnmatchedPayment]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UnmatchedPaymentEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_UnmatchedPaymentEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("UnmatchedPaymentEdge", field, true, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _UnmatchedPaymentEdge_node(ctx context.Context, field graphql.CollectedField, obj *paging.Edge[*commerce.UnmatchedPayment]) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UnmatchedPaymentEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *commerce.UnmatchedPayment) graphql.Marshaler {
+			return ec.marshalNUnmatchedPayment2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUnmatchedPayment(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+
+func (ec *executionContext) fieldContext_UnmatchedPaymentEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UnmatchedPaymentEdge",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UnmatchedPayment(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _UpdateCustomerPayload_customer(ctx context.Context, field graphql.CollectedField, obj *Payload[commerce.Customer]) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -20313,6 +20965,47 @@ func (ec *executionContext) _DeliverOrderPayload(ctx context.Context, sel ast.Se
 	return out
 }
 
+func (ec *executionContext) _DismissUnmatchedPaymentPayload(ctx context.Context, sel ast.SelectionSet, obj *Payload[commerce.UnmatchedPayment]) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, dismissUnmatchedPaymentPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("DismissUnmatchedPaymentPayload")
+		case "unmatchedPayment":
+			out.Values[i] = ec._DismissUnmatchedPaymentPayload_unmatchedPayment(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "userErrors":
+			out.Values[i] = ec._DismissUnmatchedPaymentPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 func (ec *executionContext) _EmailTaken(ctx context.Context, sel ast.SelectionSet, obj *commerce.EmailTaken) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, emailTakenImplementors)
 
@@ -21784,6 +22477,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "recordPayment":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_recordPayment(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "dismissUnmatchedPayment":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_dismissUnmatchedPayment(ctx, field)
 			})
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
@@ -24757,6 +25457,28 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
+		case "unmatchedPayments":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Query_unmatchedPayments(ctx, field)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			rrm := func(ctx context.Context) graphql.Marshaler {
+				return ec.OperationContext.RootResolverMiddleware(ctx,
+					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "expiringOrders":
 			field := field
 
@@ -26290,6 +27012,192 @@ func (ec *executionContext) _TransferInventoryPayload(ctx context.Context, sel a
 			}
 		case "userErrors":
 			out.Values[i] = ec._TransferInventoryPayload_userErrors(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+func (ec *executionContext) _UnmatchedPayment(ctx context.Context, sel ast.SelectionSet, obj *commerce.UnmatchedPayment) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, unmatchedPaymentImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("UnmatchedPayment")
+		case "kind":
+			out.Values[i] = ec._UnmatchedPayment_kind(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "amount":
+			out.Values[i] = ec._UnmatchedPayment_amount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "provider":
+			out.Values[i] = ec._UnmatchedPayment_provider(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "reference":
+			out.Values[i] = ec._UnmatchedPayment_reference(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "orderId":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._UnmatchedPayment_orderId(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "reason":
+			out.Values[i] = ec._UnmatchedPayment_reason(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "firstSeenAt":
+			out.Values[i] = ec._UnmatchedPayment_firstSeenAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+func (ec *executionContext) _UnmatchedPaymentConnection(ctx context.Context, sel ast.SelectionSet, obj *paging.Connection[*commerce.UnmatchedPayment]) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, unmatchedPaymentConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("UnmatchedPaymentConnection")
+		case "nodes":
+			out.Values[i] = ec._UnmatchedPaymentConnection_nodes(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "edges":
+			out.Values[i] = ec._UnmatchedPaymentConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._UnmatchedPaymentConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+func (ec *executionContext) _UnmatchedPaymentEdge(ctx context.Context, sel ast.SelectionSet, obj *paging.Edge[*commerce.UnmatchedPayment]) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, unmatchedPaymentEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("UnmatchedPaymentEdge")
+		case "cursor":
+			out.Values[i] = ec._UnmatchedPaymentEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "node":
+			out.Values[i] = ec._UnmatchedPaymentEdge_node(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -28662,6 +29570,68 @@ func (ec *executionContext) marshalNString2ᚕstringᚄ(ctx context.Context, sel
 	return ret
 }
 
+func (ec *executionContext) marshalNUnmatchedPayment2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUnmatchedPaymentᚄ(ctx context.Context, sel ast.SelectionSet, v []*commerce.UnmatchedPayment) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNUnmatchedPayment2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUnmatchedPayment(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNUnmatchedPayment2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUnmatchedPayment(ctx context.Context, sel ast.SelectionSet, v *commerce.UnmatchedPayment) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._UnmatchedPayment(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNUnmatchedPaymentConnection2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐConnection(ctx context.Context, sel ast.SelectionSet, v *paging.Connection[*commerce.UnmatchedPayment]) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._UnmatchedPaymentConnection(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalNUnmatchedPaymentEdge2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐEdgeᚄ(ctx context.Context, sel ast.SelectionSet, v []*paging.Edge[*commerce.UnmatchedPayment]) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNUnmatchedPaymentEdge2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐEdge(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNUnmatchedPaymentEdge2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋpagingᚐEdge(ctx context.Context, sel ast.SelectionSet, v *paging.Edge[*commerce.UnmatchedPayment]) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._UnmatchedPaymentEdge(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalNUserError2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUserError(ctx context.Context, sel ast.SelectionSet, v commerce.UserError) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -29042,6 +30012,13 @@ func (ec *executionContext) marshalODeliverOrderPayload2ᚖgithubᚗcomᚋorderg
 	return ec._DeliverOrderPayload(ctx, sel, v)
 }
 
+func (ec *executionContext) marshalODismissUnmatchedPaymentPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.UnmatchedPayment]) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._DismissUnmatchedPaymentPayload(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalOEmployee2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐEmployee(ctx context.Context, sel ast.SelectionSet, v *commerce.Employee) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -29383,6 +30360,13 @@ func (ec *executionContext) marshalOTransferInventoryPayload2ᚖgithubᚗcomᚋo
 		return graphql.Null
 	}
 	return ec._TransferInventoryPayload(ctx, sel, v)
+}
+
+func (ec *executionContext) marshalOUnmatchedPayment2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐUnmatchedPayment(ctx context.Context, sel ast.SelectionSet, v *commerce.UnmatchedPayment) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._UnmatchedPayment(ctx, sel, v)
 }
 
 func (ec *executionContext) marshalOUpdateCustomerPayload2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚐPayload(ctx context.Context, sel ast.SelectionSet, v *Payload[commerce.Customer]) graphql.Marshaler {

@@ -96,6 +96,10 @@ func (p plan) customers(ctx context.Context, targets []planTarget[*commerce.Cust
 // deletedCustomers plans nothing, because a deleted customer has no fields that are read separately.
 func (p plan) deletedCustomers(context.Context, []planTarget[*commerce.DeletedCustomer]) {}
 
+// unmatchedPayments plans nothing, because an unmatched payment has no fields that are read
+// separately.
+func (p plan) unmatchedPayments(context.Context, []planTarget[*commerce.UnmatchedPayment]) {}
+
 // primeCustomers adds customers to the loader of customers if the query selects "orders { customer
 // }". Resolving the field "customer" then needs no read.
 func (p plan) primeCustomers(ctx context.Context, targets []planTarget[*commerce.Customer]) {

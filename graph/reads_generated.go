@@ -348,6 +348,10 @@ func (r *mutationResolver) RecordPayment(ctx context.Context, input input.Record
 	return executeMutation(ctx, r.Resolver, r.store.RecordPayment, input.Command, nil)
 }
 
+func (r *mutationResolver) DismissUnmatchedPayment(ctx context.Context, input input.DismissUnmatchedPaymentInput) (*Payload[commerce.UnmatchedPayment], error) {
+	return executeMutation(ctx, r.Resolver, r.store.DismissUnmatchedPayment, input.Command, nil)
+}
+
 func (r *mutationResolver) RequestReturn(ctx context.Context, input input.RequestReturnInput) (*Payload[commerce.Return], error) {
 	return executeMutation(ctx, r.Resolver, r.store.RequestReturn, input.Command, input.IdempotencyKey)
 }
@@ -829,6 +833,12 @@ func (a *queryOrdersByTagArguments) list(q *paging.Request, beyond operation.Pag
 
 // list adds the arguments to a request. Cursors are valid only for the same arguments,
 // except the arguments that choose the page.
+func (a *queryUnmatchedPaymentsArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
+	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
+}
+
+// list adds the arguments to a request. Cursors are valid only for the same arguments,
+// except the arguments that choose the page.
 func (a *queryExpiringOrdersArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
@@ -1018,7 +1028,15 @@ func (r *queryResolver) OrdersByTag(ctx context.Context, tag string, placed *com
 	return connection(ctx, model.OrdersByTag, &q)
 }
 
-const fieldQueryExpiringOrders = 14
+const fieldQueryUnmatchedPayments = 14
+
+func (r *queryResolver) UnmatchedPayments(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.UnmatchedPayment], error) {
+	q := r.pageRequest("Query.unmatchedPayments")
+	(&queryUnmatchedPaymentsArguments{first, after, last, before}).list(&q, currentField(ctx).PageInfo)
+	return connection(ctx, model.UnmatchedPayments, &q)
+}
+
+const fieldQueryExpiringOrders = 15
 
 func (r *queryResolver) ExpiringOrders(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error) {
 	q := r.pageRequest("Query.expiringOrders")
@@ -1026,7 +1044,7 @@ func (r *queryResolver) ExpiringOrders(ctx context.Context, first *int32, after 
 	return connection(ctx, model.OrdersByExpiry, &q)
 }
 
-const fieldQueryReturns = 15
+const fieldQueryReturns = 16
 
 func (r *queryResolver) Returns(ctx context.Context, status commerce.ReturnStatus, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Return], error) {
 	q := r.pageRequest("Query.returns")
@@ -1034,9 +1052,9 @@ func (r *queryResolver) Returns(ctx context.Context, status commerce.ReturnStatu
 	return connection(ctx, model.ReturnsByStatus, &q)
 }
 
-const fieldQueryOrderByTrackingNumber = 16
+const fieldQueryOrderByTrackingNumber = 17
 
-const fieldQueryProduct = 17
+const fieldQueryProduct = 18
 
 func (r *queryResolver) Product(ctx context.Context, sku string) (*commerce.Product, error) {
 	key, ok := (&queryProductArguments{sku}).key()
@@ -1046,7 +1064,7 @@ func (r *queryResolver) Product(ctx context.Context, sku string) (*commerce.Prod
 	return record(ctx, model.ProductBySKU, key)
 }
 
-const fieldQueryProductsBySku = 18
+const fieldQueryProductsBySku = 19
 
 func (r *queryResolver) ProductsBySku(ctx context.Context, skus []string) ([]*commerce.Product, error) {
 	keys, err := (&queryProductsBySkuArguments{skus}).keys()
@@ -1056,9 +1074,9 @@ func (r *queryResolver) ProductsBySku(ctx context.Context, skus []string) ([]*co
 	return batch(ctx, model.ProductBySKU, keys)
 }
 
-const fieldQueryQuote = 19
+const fieldQueryQuote = 20
 
-const fieldQueryProducts = 20
+const fieldQueryProducts = 21
 
 func (r *queryResolver) Products(ctx context.Context, category *string, namePrefix *string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Product], error) {
 	q := r.pageRequest("Query.products")
@@ -1066,7 +1084,7 @@ func (r *queryResolver) Products(ctx context.Context, category *string, namePref
 	return connection(ctx, model.ProductsByName, &q)
 }
 
-const fieldQueryCategories = 21
+const fieldQueryCategories = 22
 
 func (r *queryResolver) Categories(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Category], error) {
 	q := r.pageRequest("Query.categories")
@@ -1074,7 +1092,7 @@ func (r *queryResolver) Categories(ctx context.Context, first *int32, after *str
 	return connection(ctx, model.Categories, &q)
 }
 
-const fieldQueryInventoryLevel = 22
+const fieldQueryInventoryLevel = 23
 
 func (r *queryResolver) InventoryLevel(ctx context.Context, sku string, warehouseID string) (*commerce.InventoryLevel, error) {
 	key, ok := (&queryInventoryLevelArguments{sku, warehouseID}).key()
@@ -1084,7 +1102,7 @@ func (r *queryResolver) InventoryLevel(ctx context.Context, sku string, warehous
 	return record(ctx, model.InventoryLevel, key)
 }
 
-const fieldQueryEmployee = 23
+const fieldQueryEmployee = 24
 
 func (r *queryResolver) Employee(ctx context.Context, id string) (*commerce.Employee, error) {
 	key, ok := (&queryEmployeeArguments{id}).key()
@@ -1094,7 +1112,7 @@ func (r *queryResolver) Employee(ctx context.Context, id string) (*commerce.Empl
 	return record(ctx, model.EmployeeByID, key)
 }
 
-const fieldQueryEmployees = 24
+const fieldQueryEmployees = 25
 
 func (r *queryResolver) Employees(ctx context.Context, hired *commerce.DateRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error) {
 	q := r.pageRequest("Query.employees")
@@ -1102,7 +1120,7 @@ func (r *queryResolver) Employees(ctx context.Context, hired *commerce.DateRange
 	return connection(ctx, model.Employees, &q)
 }
 
-const fieldQueryEmployeesByName = 25
+const fieldQueryEmployeesByName = 26
 
 func (r *queryResolver) EmployeesByName(ctx context.Context, name string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error) {
 	q := r.pageRequest("Query.employeesByName")
@@ -1110,7 +1128,7 @@ func (r *queryResolver) EmployeesByName(ctx context.Context, name string, first 
 	return connection(ctx, model.EmployeesByName, &q)
 }
 
-const fieldQueryEmployeesByJobTitle = 26
+const fieldQueryEmployeesByJobTitle = 27
 
 func (r *queryResolver) EmployeesByJobTitle(ctx context.Context, jobTitle string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error) {
 	q := r.pageRequest("Query.employeesByJobTitle")
@@ -1118,7 +1136,7 @@ func (r *queryResolver) EmployeesByJobTitle(ctx context.Context, jobTitle string
 	return connection(ctx, model.EmployeesByJobTitle, &q)
 }
 
-const fieldQueryWarehouse = 27
+const fieldQueryWarehouse = 28
 
 func (r *queryResolver) Warehouse(ctx context.Context, id string) (*commerce.Warehouse, error) {
 	key, ok := (&queryWarehouseArguments{id}).key()
@@ -1128,7 +1146,7 @@ func (r *queryResolver) Warehouse(ctx context.Context, id string) (*commerce.War
 	return record(ctx, model.WarehouseByID, key)
 }
 
-const fieldQueryWarehouses = 28
+const fieldQueryWarehouses = 29
 
 func (r *queryResolver) Warehouses(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Warehouse], error) {
 	q := r.pageRequest("Query.warehouses")
@@ -1144,6 +1162,7 @@ func (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {
 	var ordersByStatus pendingKeys[dynamo.ListRequest]
 	var ordersByPaymentState pendingKeys[dynamo.ListRequest]
 	var ordersByTag pendingKeys[dynamo.ListRequest]
+	var unmatchedPayments pendingKeys[dynamo.ListRequest]
 	var expiringOrders pendingKeys[dynamo.ListRequest]
 	var returns pendingKeys[dynamo.ListRequest]
 	var products pendingKeys[dynamo.ListRequest]
@@ -1176,6 +1195,10 @@ func (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {
 			q := p.resolver.pageRequest("Query.ordersByTag")
 			argumentsOf[queryOrdersByTagArguments](p, f).list(&q, f.PageInfo)
 			addList(&ordersByTag, f, &q)
+		case fieldQueryUnmatchedPayments:
+			q := p.resolver.pageRequest("Query.unmatchedPayments")
+			argumentsOf[queryUnmatchedPaymentsArguments](p, f).list(&q, f.PageInfo)
+			addList(&unmatchedPayments, f, &q)
 		case fieldQueryExpiringOrders:
 			q := p.resolver.pageRequest("Query.expiringOrders")
 			argumentsOf[queryExpiringOrdersArguments](p, f).list(&q, f.PageInfo)
@@ -1216,6 +1239,7 @@ func (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {
 	planList(ctx, p, &ordersByStatus, model.OrdersByStatus, plan.orders)
 	planList(ctx, p, &ordersByPaymentState, model.OrdersByPaymentDue, plan.orders)
 	planList(ctx, p, &ordersByTag, model.OrdersByTag, plan.orders)
+	planList(ctx, p, &unmatchedPayments, model.UnmatchedPayments, nil)
 	planList(ctx, p, &expiringOrders, model.OrdersByExpiry, plan.orders)
 	planList(ctx, p, &returns, model.ReturnsByStatus, plan.returns)
 	planList(ctx, p, &products, model.ProductsByName, plan.products)
@@ -1517,6 +1541,8 @@ func (p plan) planAfterRecord(ctx context.Context, record any, selections []*ope
 		p.products(ctx, []planTarget[*commerce.Product]{{record, selections}})
 	case *commerce.Return:
 		p.returns(ctx, []planTarget[*commerce.Return]{{record, selections}})
+	case *commerce.UnmatchedPayment:
+		p.unmatchedPayments(ctx, []planTarget[*commerce.UnmatchedPayment]{{record, selections}})
 	case *commerce.Warehouse:
 		p.warehouses(ctx, []planTarget[*commerce.Warehouse]{{record, selections}})
 	}
@@ -1573,6 +1599,9 @@ func (r *Resolver) Return() ReturnResolver { return &returnResolver{r} }
 // Subscription returns the resolvers of Subscription.
 func (r *Resolver) Subscription() SubscriptionResolver { return &subscriptionResolver{r} }
 
+// UnmatchedPayment returns the resolvers of UnmatchedPayment.
+func (r *Resolver) UnmatchedPayment() UnmatchedPaymentResolver { return &unmatchedPaymentResolver{r} }
+
 // Viewer returns the resolvers of Viewer.
 func (r *Resolver) Viewer() ViewerResolver { return &viewerResolver{r} }
 
@@ -1580,23 +1609,24 @@ func (r *Resolver) Viewer() ViewerResolver { return &viewerResolver{r} }
 func (r *Resolver) Warehouse() WarehouseResolver { return &warehouseResolver{r} }
 
 type (
-	addressResolver         struct{ *Resolver }
-	customerResolver        struct{ *Resolver }
-	employeeResolver        struct{ *Resolver }
-	fulfillmentResolver     struct{ *Resolver }
-	inventoryLevelResolver  struct{ *Resolver }
-	mutationResolver        struct{ *Resolver }
-	orderResolver           struct{ *Resolver }
-	orderAdjustmentResolver struct{ *Resolver }
-	orderContactResolver    struct{ *Resolver }
-	orderEventResolver      struct{ *Resolver }
-	orderItemResolver       struct{ *Resolver }
-	orderUpdateResolver     struct{ *Resolver }
-	paymentResolver         struct{ *Resolver }
-	productResolver         struct{ *Resolver }
-	queryResolver           struct{ *Resolver }
-	returnResolver          struct{ *Resolver }
-	subscriptionResolver    struct{ *Resolver }
-	viewerResolver          struct{ *Resolver }
-	warehouseResolver       struct{ *Resolver }
+	addressResolver          struct{ *Resolver }
+	customerResolver         struct{ *Resolver }
+	employeeResolver         struct{ *Resolver }
+	fulfillmentResolver      struct{ *Resolver }
+	inventoryLevelResolver   struct{ *Resolver }
+	mutationResolver         struct{ *Resolver }
+	orderResolver            struct{ *Resolver }
+	orderAdjustmentResolver  struct{ *Resolver }
+	orderContactResolver     struct{ *Resolver }
+	orderEventResolver       struct{ *Resolver }
+	orderItemResolver        struct{ *Resolver }
+	orderUpdateResolver      struct{ *Resolver }
+	paymentResolver          struct{ *Resolver }
+	productResolver          struct{ *Resolver }
+	queryResolver            struct{ *Resolver }
+	returnResolver           struct{ *Resolver }
+	subscriptionResolver     struct{ *Resolver }
+	unmatchedPaymentResolver struct{ *Resolver }
+	viewerResolver           struct{ *Resolver }
+	warehouseResolver        struct{ *Resolver }
 )

@@ -73,6 +73,10 @@ func (r *returnResolver) WarehouseID(ctx context.Context, obj *commerce.Return) 
 	return scalar.OrNull(string(obj.WarehouseID)), nil
 }
 
+func (r *unmatchedPaymentResolver) OrderID(ctx context.Context, obj *commerce.UnmatchedPayment) (*string, error) {
+	return scalar.OrNull(obj.GivenOrderID), nil
+}
+
 func (r *fulfillmentResolver) Carrier(ctx context.Context, obj *commerce.Fulfillment) (*string, error) {
 	return scalar.OrNull(obj.Carrier), nil
 }

@@ -67,7 +67,7 @@ func TestNullability(t *testing.T) {
 	optional := []string{
 		"Order.shippingAddress", "Order.billingAddress", "Order.contact", "OrderAdjustment.line", "OrderContact.email", "OrderContact.phone", "OrderContact.name", "Order.hold", "Order.expiresAt", "Order.trackingNumber", "Order.carrier", "OrderEvent.from", "OrderEvent.to", "OrderEvent.note", "OrderEvent.noteVisibility", "Address.line2", "Address.region",
 		"Payment.returnId", "Fulfillment.carrier", "Fulfillment.trackingNumber", "Fulfillment.trackingUrl", "Payment.reason", "Return.rejectionReason", "Return.warehouseId", "ReturnLine.restocked",
-		"PageInfo.startCursor", "PageInfo.endCursor", "OrderUpdate.id", "Query.orderCounts", "Query.sales", "Customer.spending", "Product.orderCount", "Warehouse.productCount", "Employee.orderCount", "Query.quote", "Quote.subtotal", "Quote.total", "EraseCustomerPayload.deletedCustomer",
+		"PageInfo.startCursor", "PageInfo.endCursor", "OrderUpdate.id", "Query.orderCounts", "Query.sales", "Customer.spending", "Product.orderCount", "Warehouse.productCount", "Employee.orderCount", "Query.quote", "Quote.subtotal", "Quote.total", "EraseCustomerPayload.deletedCustomer", "UnmatchedPayment.orderId",
 	}
 	for _, d := range own(t) {
 		if d.Kind != ast.Object {

@@ -241,6 +241,8 @@ var (
 		PK: "ORDER#{orderId}", SK: "PAYMENT#{paymentId}", codec: codecFor[commerce.Payment](paymentAttributes)}
 	EntityPaymentClaim = Entity{Name: "paymentClaim", Description: "claim of a provider's ID of a payment",
 		PK: "PAYMENT#{providerReference}", SK: "#METADATA", Kind: Claim, Of: &EntityPayment}
+	EntityUnmatchedPayment = Entity{Name: "unmatchedPayment", Description: "payment of a provider that could not be recorded",
+		PK: "UNMATCHED_PAYMENT#{providerReference}", SK: "#METADATA", IndexPK: "UNMATCHED_PAYMENTS", IndexSK: "{createdAt}#{providerReference}", codec: codecFor[commerce.UnmatchedPayment](unmatchedPaymentAttributes)}
 	EntityFulfillment = Entity{Name: "fulfillment", Description: "fulfillment of an order",
 		PK: "ORDER#{orderId}", SK: "SHIPMENT#{fulfillmentId}", IndexPK: "TRACKING#{trackingNumber}", IndexSK: "SHIPMENT#{fulfillmentId}", Optional: true, codec: codecFor[commerce.Fulfillment](fulfillmentAttributes)}
 	// EntityPaymentDue also keeps older servers from a table with payments: they reject a layout that
@@ -392,7 +394,7 @@ var (
 	WriteUpdateOrder = WritePattern{ID: "WP25", Mutation: "updateOrder",
 		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), Reads: entities(EntityOrder)}.withEdges(&EntityOrder)
 	WriteRecordPayment = WritePattern{ID: "WP26", Mutation: "recordPayment",
-		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityPayment, EntityPaymentClaim), OptionalWrites: entities(EntityOrderExpiry, EntityReturn), Reads: entities(EntityOrder, EntityPaymentClaim, EntityReturn), ReadsOnFailure: entities(EntityPayment)}.withEdges(&EntityOrder)
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityPayment, EntityPaymentClaim), OptionalWrites: entities(EntityOrderExpiry, EntityReturn, EntityUnmatchedPayment), Reads: entities(EntityOrder, EntityPaymentClaim, EntityUnmatchedPayment, EntityReturn), ReadsOnFailure: entities(EntityPayment)}.withEdges(&EntityOrder)
 	WriteTransferInventory = WritePattern{ID: "WP30", Mutation: "transferInventory",
 		Writes: entities(EntityInventoryLevel, EntityInventoryLevel, EntityProduct), OptionalWrites: entities(EntityWarehouse, EntityIdempotency), Reads: entities(EntityInventoryLevel, EntityInventoryLevel, EntityProduct, EntityWarehouse, EntityWarehouse)}.withEdges(&EntityInventoryLevel)
 	WriteCreateFulfillment = WritePattern{ID: "WP31", Mutation: "createFulfillment",
@@ -424,6 +426,8 @@ var (
 		Writes: entities(EntityOrder, EntityCustomerOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityCustomer), WritesPerLine: entities(EntityOrderItem), OptionalWrites: entities(EntityLastEvent, EntitySpending, EntityRepOrders), Reads: entities(EntityCustomer, EntityLastEvent, EntityLastEvent, EntityOrder), ReadsItems: true, ClaimsOrders: true}.withEdges(&EntityOrder)
 	WriteTagOrder = WritePattern{ID: "WP42", Mutation: "tagOrder", MostLines: 2 * commerce.MaxTags,
 		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), OptionalWritesPerLine: entities(EntityOrderTag), Reads: entities(EntityOrder)}.withEdges(&EntityOrder)
+	WriteDismissUnmatchedPayment = WritePattern{ID: "WP43", Mutation: "dismissUnmatchedPayment",
+		Writes: entities(EntityUnmatchedPayment), Reads: entities(EntityUnmatchedPayment)}
 )
 
 func entities(entities ...Entity) []Entity { return entities }

@@ -3,7 +3,7 @@
 package model
 
 // LastPattern is the highest number of an access pattern.
-const LastPattern = 53
+const LastPattern = 54
 
 // builtInPatterns returns every access pattern that Ordergraph declares, by number.
 func builtInPatterns() []AccessPattern {
@@ -61,6 +61,7 @@ func builtInPatterns() []AccessPattern {
 		WarehouseLowStock.AccessPattern,
 		StatusChangesOfAll.AccessPattern,
 		OrdersByTag.AccessPattern,
+		UnmatchedPayments.AccessPattern,
 	}
 }
 
@@ -106,6 +107,7 @@ func builtInWritePatterns() []WritePattern {
 		WriteEraseCustomer,
 		WriteClaimOrders,
 		WriteTagOrder,
+		WriteDismissUnmatchedPayment,
 	}
 }
 
@@ -125,6 +127,7 @@ func builtInEntities() []*Entity {
 		&EntityLastEvent,
 		&EntityPayment,
 		&EntityPaymentClaim,
+		&EntityUnmatchedPayment,
 		&EntityFulfillment,
 		&EntityPaymentDue,
 		&EntityOrderExpiry,

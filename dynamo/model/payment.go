@@ -24,6 +24,18 @@ func paymentAttributes(a *attributeVisitor, p *commerce.Payment) {
 	}
 }
 
+// unmatchedPaymentAttributes declares the attributes of a provider's payment that could not be
+// recorded.
+func unmatchedPaymentAttributes(a *attributeVisitor, p *commerce.UnmatchedPayment) {
+	textAttribute(a, "providerReference", &p.ProviderReference, commerce.MaxIDLength+len(":")+commerce.MaxPaymentReference)
+	parsedTextAttribute(a, "kind", &p.Kind, commerce.ParsePaymentKind, commerce.PaymentAuthorization)
+	a.currencyAttribute(&p.Amount)
+	a.amount("amount", &p.Amount, commerce.MaxPriceDigits)
+	optionalTextAttribute(a, "givenOrderId", &p.GivenOrderID, commerce.MaxGivenOrderID)
+	lenientTextAttribute(a, "reason", &p.Reason, commerce.MaxUnmatchedReason)
+	a.createdAt(&p.FirstSeenAt)
+}
+
 // paymentTotals declares the sums of an order's payments, and the state of an outstanding payment. They are
 // omitted if no payment was recorded.
 func (a *attributeVisitor) paymentTotals(o *commerce.Order) {
@@ -72,4 +84,11 @@ func (a *attributeVisitor) paymentTotals(o *commerce.Order) {
 // Errors: ErrCorrupt.
 func (codec *Codec) DecodePayment(r Reader) (*commerce.Payment, error) {
 	return codecFor[commerce.Payment](paymentAttributes).read(codec, r)
+}
+
+// DecodeUnmatchedPayment decodes a provider's payment that could not be recorded.
+//
+// Errors: ErrCorrupt.
+func (codec *Codec) DecodeUnmatchedPayment(r Reader) (*commerce.UnmatchedPayment, error) {
+	return codecFor[commerce.UnmatchedPayment](unmatchedPaymentAttributes).read(codec, r)
 }

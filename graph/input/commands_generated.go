@@ -132,6 +132,14 @@ func (in RecordPaymentInput) Command(c *Validator) commerce.PaymentRecord {
 	}
 }
 
+// Command validates the input and returns a commerce.UnmatchedPaymentDismissal.
+func (in DismissUnmatchedPaymentInput) Command(c *Validator) commerce.UnmatchedPaymentDismissal {
+	return commerce.UnmatchedPaymentDismissal{
+		Provider:  parseValue(c, parseProvider, in.Provider, "provider"),
+		Reference: parseValue(c, parseReference, in.Reference, "reference"),
+	}
+}
+
 // Command validates the input and returns a commerce.ReturnRequest.
 func (in RequestReturnInput) Command(c *Validator) commerce.ReturnRequest {
 	return commerce.ReturnRequest{

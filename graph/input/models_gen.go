@@ -300,6 +300,14 @@ type DeliverOrderInput struct {
 	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
+// An unmatched payment that will never be recorded.
+type DismissUnmatchedPaymentInput struct {
+	// The name of the payment provider.
+	Provider string `json:"provider"`
+	// The provider's ID of the payment.
+	Reference string `json:"reference"`
+}
+
 // A customer to erase.
 type EraseCustomerInput struct {
 	// The customer's ID. A deleted customer can be erased, too.

@@ -61,6 +61,13 @@ func (m *Measurement) SetOperation(d *document.Document, chosen *ast.OperationDe
 	}
 }
 
+// SetWebhook records that the operation is not GraphQL, but a request of a webhook with this name.
+func (m *Measurement) SetWebhook(name string) {
+	if m != nil {
+		m.operation.Name, m.operation.Type = name, WebhookType
+	}
+}
+
 // End ends the Measurement and passes it to the Observer. errs are the errors of the operation.
 func (m *Measurement) End(ctx context.Context, errs gqlerror.List) {
 	if m == nil {

@@ -33,6 +33,8 @@ const (
 	// UnknownType is the type of an operation that the server could not find. For example, the
 	// request's document has a syntax error.
 	UnknownType = "unknown"
+	// WebhookType is the type of an operation that is a request of a webhook.
+	WebhookType = "webhook"
 	// OK is the code of an operation without errors. The code of any other operation is an error
 	// code.
 	OK = "OK"
@@ -41,9 +43,9 @@ const (
 // Operation describes a finished operation.
 type Operation struct {
 	// Name is the name of the operation if the document is trusted and the operation has a name.
-	// Otherwise, it is UntrustedName.
+	// Otherwise, it is UntrustedName. For a webhook, it is the name of the webhook.
 	Name string
-	// Type is "query", "mutation", "subscription" or UnknownType.
+	// Type is "query", "mutation", "subscription", WebhookType or UnknownType.
 	Type string
 	// Event is true for the execution for an event of a subscription, and for an error that ends a
 	// subscription.

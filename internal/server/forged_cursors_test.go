@@ -229,6 +229,12 @@ func TestForgedCursors(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		for i := range 4 {
+			e := commerce.PaymentEvent{Kind: commerce.PaymentCapture, Amount: storetest.USD("1"), Provider: "bank", Reference: fmt.Sprint("unmatched ", i), OrderID: "unknown"}
+			if err := store.ReceivePayment(t.Context(), change.Caller{Name: "me"}, e, false); !commerce.IsUserError(err) {
+				t.Fatal(err)
+			}
+		}
 		for i := range 2 {
 			order := commerce.OrderRequest{CustomerID: "cust_01", Lines: []commerce.OrderLine{{SKU: "prod_abc", Quantity: 1}}, ExpiresAt: new(time.Now().Add(time.Duration(i+1) * time.Hour))}
 			if _, err := store.PlaceOrder(t.Context(), change.Caller{Name: "me"}, order); err != nil {

@@ -132,6 +132,8 @@ func TestBadMutationInput(t *testing.T) {
 		{"received return: invalid values", "receiveReturn", mutationInput{"orderId": "42", "returnId": "a#b", "warehouseId": "", "lines": []mutationInput{{"sku": "", "restocked": 0}}}, 0,
 			[]string{"INVALID input.orderId", "INVALID input.returnId", "INVALID input.warehouseId", "INVALID input.lines.0.sku", "INVALID input.lines.0.restocked"}},
 		{"received return: unknown order", "receiveReturn", mutationInput{"orderId": unknown, "returnId": "r", "warehouseId": "north", "lines": []mutationInput{}}, 1, []string{"NOT_FOUND input.orderId"}},
+		{"unmatched payment: invalid values", "dismissUnmatchedPayment", mutationInput{"provider": "Stripe", "reference": "a#b"}, 0, []string{"INVALID input.provider", "INVALID input.reference"}},
+		{"unmatched payment: none", "dismissUnmatchedPayment", mutationInput{"provider": "stripe", "reference": "a"}, 1, []string{"NOT_FOUND input.reference"}},
 		{"payment: unknown order", "recordPayment", mutationInput{"orderId": unknown, "kind": "VOID", "amount": mutationInput{"amount": "1"}, "provider": "stripe", "reference": "a"}, 1, []string{"NOT_FOUND input.orderId"}},
 		{"fulfillment: invalid values", "createFulfillment", mutationInput{"orderId": "42", "warehouseId": "#", "lines": []mutationInput{{"sku": "#", "quantity": 0}}, "trackingNumber": "a#b", "trackingUrl": "javascript:alert(1)"}, 0,
 			[]string{"INVALID input.orderId", "INVALID input.warehouseId", "INVALID input.lines.0.sku", "INVALID input.lines.0.quantity", "INVALID input.trackingNumber", "INVALID input.trackingUrl"}},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/change"
 	"github.com/ordergraph/ordergraph/dynamo/markdown"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
@@ -196,6 +197,18 @@ func costs() []writeCost {
 			return input.with("orderId", s.placeWith(t, order("ann", lineCount).with("expiresAt", "2026-03-02T00:00:00Z")))
 		}
 	}
+	unmatched := func(lineCount int, input mutationInput) func(*fixture, testing.TB) mutationInput {
+		return func(s *fixture, t testing.TB) mutationInput {
+			early := commerce.PaymentEvent{Kind: commerce.PaymentCapture, Amount: storetest.USD("1"), Provider: "stripe", Reference: "ch_1", OrderID: "unknown"}
+			if err := s.store.ReceivePayment(t.Context(), change.Caller{Name: "stripe"}, early, false); !commerce.IsUserError(err) {
+				t.Fatal(err)
+			}
+			if lineCount == 0 {
+				return input
+			}
+			return expiring(lineCount, input)(s, t)
+		}
+	}
 	north := mutationInput{"warehouseId": "north", "withoutAddress": true}
 	adjusted := mutationInput{"adjustments": []mutationInput{{"kind": "SHIPPING", "label": "Post", "amount": "4.90"}, {"kind": "DISCOUNT", "label": "Sale", "amount": "-1", "line": "p00"}}}
 	full := fmt.Sprintf("%d lines", commerce.MaxLines)
@@ -304,6 +317,9 @@ func costs() []writeCost {
 		{mutation: "recordPayment", variant: "the whole total of 3 lines", usual: true, input: preparedInput(3, payment("CAPTURE", "22.5"))},
 		{mutation: "recordPayment", variant: "a part of the total", input: preparedInput(3, payment("CAPTURE", "1"))},
 		{mutation: "recordPayment", variant: "a part of the total of an order that expires", input: expiring(3, payment("CAPTURE", "1"))},
+		{mutation: "recordPayment", variant: "a part of the total of an order that expires, unmatched before", input: unmatched(3, payment("CAPTURE", "1"))},
+		{mutation: "dismissUnmatchedPayment", usual: true, input: unmatched(0, mutationInput{"provider": "stripe", "reference": "ch_1"})},
+		{mutation: "dismissUnmatchedPayment", variant: "no such payment: refused", writesNothing: true, input: unpreparedInput(mutationInput{"provider": "stripe", "reference": "ch_1"})},
 		{mutation: "recordPayment", variant: "recorded before: answered with the payment", writesNothing: true, input: func(s *fixture, t testing.TB) mutationInput {
 			input := payment("CAPTURE", "1").with("orderId", s.place(t, "ann", "mug"))
 			s.mutate(t, "recordPayment", input)
