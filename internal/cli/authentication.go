@@ -46,15 +46,18 @@ func configureAuth(ctx context.Context, cfg config.Config, opts *server.Options,
 // watchSecrets periodically reads the files that contain secrets, until ctx ends. If a secret has
 // changed, the server uses the new secret.
 func watchSecrets(ctx context.Context, cfg config.Config, opts server.Options, env Environment) {
-	config.WatchSecrets(ctx, cfg, config.WatchOptions{
-		Log: opts.Log, AfterFunc: env.AfterFunc,
-		OnChange: map[string]func(secret []byte){
-			"ORDERGRAPH_CURSOR_KEY": opts.Graph.Cursors.ChangeKey,
-			"ORDERGRAPH_JWT_SECRET": func(secret []byte) {
-				if opts.Auth != nil {
-					opts.Auth.ChangeSecret(secret)
-				}
-			},
+	onChange := map[string]func(secret []byte){
+		"ORDERGRAPH_CURSOR_KEY": opts.Graph.Cursors.ChangeKey,
+		"ORDERGRAPH_JWT_SECRET": func(secret []byte) {
+			if opts.Auth != nil {
+				opts.Auth.ChangeSecret(secret)
+			}
 		},
-	})
+	}
+	for _, w := range opts.Webhooks {
+		onChange[config.WebhookSetting(w)] = func(secrets []byte) {
+			_ = w.ChangeSecrets(string(secrets)) // the error is nil, because the setting has been validated
+		}
+	}
+	config.WatchSecrets(ctx, cfg, config.WatchOptions{Log: opts.Log, AfterFunc: env.AfterFunc, OnChange: onChange})
 }

@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -447,6 +448,7 @@ func newLog(cfg config.Config, env Environment) *slog.Logger {
 // the settings in cfg to serving. The handler refreshes the JWKS until ctx ends.
 func newHandler(ctx context.Context, cfg config.Config, serving server.Options, env Environment) (http.Handler, server.Options, error) {
 	serving.Origins, serving.Hosts, serving.Proxies, serving.Limits, serving.Weights = cfg.Origins, cfg.Hosts, cfg.Proxies, cfg.ServerLimits, cfg.ShareWeights
+	serving.Webhooks, serving.ConfirmPaid = slices.Collect(maps.Values(cfg.Webhooks)), cfg.ConfirmPaid
 	opts := &serving.Graph
 	opts.Cursors, opts.Limits, opts.Rates, opts.NoIntrospection = paging.NewCursorSigner(cfg.CursorKey), cfg.Limits, cfg.Rates, !cfg.Introspection
 	opts.Extension = cfg.Extension

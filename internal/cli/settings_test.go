@@ -6,11 +6,15 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+	"github.com/stripe/stripe-go/v85/webhook"
 
 	"github.com/ordergraph/ordergraph/internal/cli"
 	"github.com/ordergraph/ordergraph/internal/config"
@@ -163,6 +167,90 @@ func TestJWTSecretRotation(t *testing.T) {
 	}
 }
 
+// When the file with the secrets of a webhook changes, the new secrets replace the previous ones,
+// without a restart. Two secrets are valid while the provider changes its own.
+func TestWebhookSecretRotation(t *testing.T) {
+	first, second := "whsec_"+strings.Repeat("b2xk", 8), "whsec_"+strings.Repeat("bmV3", 8)
+	for name, sign := range map[string]func(secret, body string) http.Header{
+		"stripe": func(secret, body string) http.Header {
+			at := time.Now()
+			return http.Header{"Stripe-Signature": {fmt.Sprintf("t=%d,v1=%x", at.Unix(), webhook.ComputeSignature(at, []byte(body), secret))}}
+		},
+		"payments": func(secret, body string) http.Header {
+			at := time.Now()
+			w, err := standardwebhooks.NewWebhook(secret)
+			if err != nil {
+				t.Fatal(err)
+			}
+			signature, err := w.Sign("msg_1", at, []byte(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return http.Header{"Webhook-Id": {"msg_1"}, "Webhook-Timestamp": {fmt.Sprint(at.Unix())}, "Webhook-Signature": {signature}}
+		},
+	} {
+		secrets := newFile(t, first+"\n")
+		c, url, clock := watchingServer(t, "-addr 127.0.0.1:0", "ORDERGRAPH_WEBHOOK_SECRETS_"+strings.ToUpper(name)+"_FILE="+string(secrets))
+		check := func(when, secret string, want int) {
+			t.Helper()
+			const body = `{"type":"ping"}`
+			r, err := http.NewRequest(http.MethodPost, url+"/webhooks/"+name, strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header = sign(secret, body)
+			r.Header.Set("Content-Type", "application/json")
+			if status, answer := readResponse(t)(http.DefaultClient.Do(r)); status != want {
+				t.Errorf("%s: %s: status %d, %s, want %d", name, when, status, answer, want)
+			}
+		}
+		check("the first secret", first, http.StatusOK)
+		check("a secret that the server has not read", second, http.StatusBadRequest)
+		secrets.write(t, first+"\n"+second+"\n")
+		clock.Advance(10 * time.Second)
+		check("the first of two secrets", first, http.StatusOK)
+		check("the second of two secrets", second, http.StatusOK)
+		secrets.write(t, second)
+		clock.Advance(10 * time.Second)
+		check("the replaced secret", first, http.StatusBadRequest)
+		for _, text := range []string{"MARKER", ""} {
+			secrets.write(t, text)
+			clock.Advance(20 * time.Second)
+			check("the previous secret", second, http.StatusOK)
+		}
+		if log := c.stderr.String(); strings.Count(log, "a secret has changed") != 2 || strings.Count(log, "cannot use the changed file") != 2 || strings.Contains(log, "MARKER") || strings.Contains(log, "whsec") {
+			t.Errorf("%s: the log is %s", name, log)
+		}
+	}
+}
+
+// The commands of docs/webhooks.md record payments. The order is paid by both together, so it is
+// confirmed.
+func TestCommandsOfWebhookDocs(t *testing.T) {
+	for _, program := range []string{"sh", "openssl", "curl", "od"} {
+		if _, err := exec.LookPath(program); err != nil {
+			if os.Getenv("CI") != "" {
+				t.Fatal(err)
+			}
+			t.Skip(err)
+		}
+	}
+	secret := "whsec_" + strings.Repeat("b2xk", 8)
+	_, url := serve(t, "-addr 127.0.0.1:0", "ORDERGRAPH_WEBHOOK_SECRETS_STRIPE="+secret, "ORDERGRAPH_WEBHOOK_SECRETS_PAYMENTS="+secret, "ORDERGRAPH_CONFIRM_PAID=on")
+	for _, path := range []string{"/webhooks/stripe", "/webhooks/payments"} {
+		commands := findInFile(t, "docs/webhooks.md", "(?s)```sh\n(at=[^`]*localhost:8080"+path+" [^`]*)```")
+		c := exec.CommandContext(t.Context(), "sh", "-c", strings.ReplaceAll(commands, "http://localhost:8080", url))
+		c.Env = append(os.Environ(), "secret="+secret)
+		if out, err := c.CombinedOutput(); err != nil || string(out) != "ok\n" {
+			t.Errorf("%s: %s, %v", path, out, err)
+		}
+	}
+	const query = `{"query":"{ order(id: \"01HVNR4Q3R0000000000000002\") { status payments { nodes { kind amount { amount } provider actor } } } }"}`
+	if _, got := post(t, url, query); got != `{"data":{"order":{"status":"CONFIRMED","payments":{"nodes":[{"kind":"CAPTURE","amount":{"amount":"9.99"},"provider":"stripe","actor":"stripe"},{"kind":"CAPTURE","amount":{"amount":"20.00"},"provider":"adyen","actor":"adyen"}]}}}}` {
+		t.Error(got)
+	}
+}
+
 // Every secret can be changed without a restart. The tests above rotate each secret in this list.
 func TestAllSecretsRotate(t *testing.T) {
 	var secrets []string
@@ -173,7 +261,7 @@ func TestAllSecretsRotate(t *testing.T) {
 			}
 		}
 	}
-	if want := []string{"ORDERGRAPH_CURSOR_KEY", "ORDERGRAPH_JWT_SECRET"}; !slices.Equal(secrets, want) {
+	if want := []string{"ORDERGRAPH_CURSOR_KEY", "ORDERGRAPH_JWT_SECRET", "ORDERGRAPH_WEBHOOK_SECRETS_STRIPE", "ORDERGRAPH_WEBHOOK_SECRETS_PAYMENTS"}; !slices.Equal(secrets, want) {
 		t.Errorf("the secrets are %q, want %q: rotate the others in watchSecrets, and test it", secrets, want)
 	}
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/gctuning"
 	"github.com/ordergraph/ordergraph/internal/httpheader"
 	"github.com/ordergraph/ordergraph/internal/lifecycle"
+	"github.com/ordergraph/ordergraph/internal/provider"
 	"github.com/ordergraph/ordergraph/internal/server"
 	"github.com/ordergraph/ordergraph/internal/setting"
 	"github.com/ordergraph/ordergraph/internal/telemetry"
@@ -104,6 +105,11 @@ type Config struct {
 	Anonymous bool
 	// JWT configures how tokens are verified. It has an effect only if Auth is AuthJWT.
 	JWT auth.Options
+	// Webhooks are the webhooks of payment providers that have secrets, by the name of the
+	// provider.
+	Webhooks map[string]*provider.Webhook
+	// ConfirmPaid reports whether an order is confirmed when a webhook reports that it is paid.
+	ConfirmPaid bool
 	// GCTuning configures the garbage collector. ReadFrom does not set its field Memory, because each
 	// command determines the available memory itself.
 	GCTuning gctuning.Options
@@ -213,6 +219,9 @@ func (r *settingsReader) sections() []setting.Section {
 			{Name: "ORDERGRAPH_AUTH", Value: setting.Choice(&r.Auth, "", AuthJWT, AuthNone), Meaning: "`jwt` (each request needs a token) or `none` (every caller has all permissions); with `ORDERGRAPH_STORE=dynamodb`, a value is required; otherwise, the default is `none`"},
 			{Name: "AUTH", Value: setting.Choice(&r.authAlias, "", AuthJWT, AuthNone), AliasOf: "ORDERGRAPH_AUTH", Meaning: "deprecated name of `ORDERGRAPH_AUTH`"},
 		}, r.jwtSettings()...)},
+		{Title: "Payments", Settings: append(r.webhookSettings(),
+			setting.Setting{Name: "ORDERGRAPH_CONFIRM_PAID", Value: setting.Switch(&r.ConfirmPaid, "off"), Meaning: "`on` confirms an order when one of these webhooks reports that it is paid"},
+		)},
 		{Title: "Limits", Settings: slices.Concat(setting.Limits(&r.Limits), setting.Limits(&r.Table.Reservations), r.Rates.SettingDefinitions(), setting.Limits(&r.ServerLimits), r.PoolSizes.Settings())},
 		{Title: "Shares", Settings: []setting.Setting{
 			{Name: "ORDERGRAPH_SHARE_WEIGHTS", Value: setting.ParsedBy(&r.ShareWeights, "", "roles with whole numbers from 1 to 100, such as ADMIN=2,SERVICE=8", parseShareWeights), Meaning: "factor for each role, such as `ADMIN=2,SERVICE=8`; it multiplies the [shares](limits.md#shares) of the role's callers"},

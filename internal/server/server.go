@@ -1,4 +1,4 @@
-// Package server serves the GraphQL API, GraphiQL and the health checks over HTTP.
+// Package server serves the GraphQL API, GraphiQL, webhooks and the health checks over HTTP.
 //
 // A GraphQL request passes through these steps:
 //
@@ -14,9 +14,10 @@
 //   - The request is decoded (parameters.go) and executed (graph.Executor).
 //   - A long response is compressed (compression.go).
 //
-// Subscriptions use WebSockets (websocket.go) or event streams (eventstream.go). Package
-// internal/lifecycle accepts connections and stops the server. Package internal/admission gives
-// each caller a share of connections, requests and other resources.
+// Subscriptions use WebSockets (websocket.go) or event streams (eventstream.go). Payment providers
+// use webhooks (webhook.go), which have only some of these steps. Package internal/lifecycle
+// accepts connections and stops the server. Package internal/admission gives each caller a share of
+// connections, requests and other resources.
 package server
 
 import (
@@ -41,6 +42,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/graphiql"
 	"github.com/ordergraph/ordergraph/internal/httpheader"
 	"github.com/ordergraph/ordergraph/internal/lifecycle"
+	"github.com/ordergraph/ordergraph/internal/provider"
 	"github.com/ordergraph/ordergraph/internal/setting"
 	"github.com/ordergraph/ordergraph/internal/telemetry"
 )
@@ -63,6 +65,10 @@ type Options struct {
 	Hosts []string
 	// Proxies are the proxies whose X-Forwarded-For header contains the clients' addresses.
 	Proxies httpheader.Proxies
+	// Webhooks are the webhooks of payment providers.
+	Webhooks []*provider.Webhook
+	// ConfirmPaid reports whether an order is confirmed when a webhook reports that it is paid.
+	ConfirmPaid bool
 	// NoGraphiQL disables GraphiQL.
 	NoGraphiQL bool
 	// Limits contains the maximum sizes and durations of a request or connection.
@@ -122,13 +128,9 @@ func New(opts Options) (http.Handler, error) {
 		}
 	}
 	opts.Graph.Report = func(ctx context.Context, err error) {
-		// context.Canceled is not logged, because it means that the client has disconnected.
-		// attempt.ErrBreakerOpen is not logged, because the circuit breaker itself has logged that it is
-		// open.
-		if errors.Is(err, context.Canceled) || errors.Is(err, attempt.ErrBreakerOpen) {
-			return
+		if isLogged(err) {
+			opts.Log.ErrorContext(ctx, "query failed", "error", err, "requestId", requestID(ctx))
 		}
-		opts.Log.ErrorContext(ctx, "query failed", "error", err, "requestId", requestID(ctx))
 	}
 	opts.Graph.RequestID = requestID
 	opts.Graph.Authenticated = opts.Graph.Authenticated || opts.Auth != nil
@@ -177,10 +179,20 @@ func New(opts Options) (http.Handler, error) {
 		serve, pages = withAllowedHosts(allowed, serve), withAllowedHosts(allowed, pages)
 	}
 	mux.Handle(PathGraphQL, withObservation(observed, serve))
+	for _, w := range opts.Webhooks {
+		mux.Handle("POST "+provider.PathPrefix+w.Name(), withObservation(observed, webhookHandler{queries, w, opts.Graph.Store, opts.ConfirmPaid, opts.Graph.Observer, opts.Log}))
+	}
 	mux.HandleFunc("GET "+PathHealth, func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET "+PathReady, readiness(opts.Graph.Store.Ping, opts.OnReadiness, time.Now, opts.Log))
 	mux.Handle("/", pages)
 	return withUnreadBody(withClientAddress(opts.Proxies, withRequestID(opts.Log, mux))), nil
+}
+
+// isLogged reports whether an error is logged. context.Canceled is not logged, because it means
+// that the client has disconnected. attempt.ErrBreakerOpen is not logged, because the circuit
+// breaker itself has logged that it is open.
+func isLogged(err error) bool {
+	return !errors.Is(err, context.Canceled) && !errors.Is(err, attempt.ErrBreakerOpen)
 }
 
 // withCharge is middleware for requests that need no authentication. It charges each request to the

@@ -208,6 +208,10 @@ func Secret(target *[]byte, minimum int) Value {
 	}}
 }
 
+// ParsedSecret returns a Value that is a secret with the given parser. The errors of the parser
+// complete a sentence that begins with the name of the setting. They must not contain the secret.
+func ParsedSecret(parse func(text string) error) Value { return Value{Secret: true, parse: parse} }
+
 // minDistinct is the minimum number of different characters in a secret. A file of NUL characters
 // or blanks, as a failed write or a template may leave it, contains no such character.
 const minDistinct = 5

@@ -85,10 +85,10 @@ func sections() []section {
 // declarations returns the declarations of all metrics.
 func declarations() [metricCount]metric {
 	return [metricCount]metric{
-		metricOperations:              {"ordergraph_operations_total", kindCounter, []string{"operation", "type", "code"}, "GraphQL operations; `operation` is the name of a trusted operation, or `other`; `code` is the first error code, or `OK`", nil},
+		metricOperations:              {"ordergraph_operations_total", kindCounter, []string{"operation", "type", "code"}, "GraphQL operations and requests of [webhooks](webhooks.md); `operation` is the name of a trusted operation or webhook, or `other`; `code` is the first error code, or `OK`", nil},
 		metricOperationDuration:       {"ordergraph_operation_duration_seconds", kindHistogram, []string{"operation", "type"}, "execution time", durationBuckets()},
 		metricGraphQLErrors:           {"ordergraph_errors_total", kindCounter, []string{"code"}, "errors in responses", nil},
-		metricHTTPResponses:           {"ordergraph_http_responses_total", kindCounter, []string{"status"}, "responses of `/graphql`", nil},
+		metricHTTPResponses:           {"ordergraph_http_responses_total", kindCounter, []string{"status"}, "responses of `/graphql` and webhooks", nil},
 		metricDynamoDBRequests:        {"ordergraph_dynamodb_requests_total", kindCounter, []string{"pattern", "operation", "result"}, "requests, excluding retries; `result` is " + markdownList(results()), nil},
 		metricDynamoDBRequestDuration: {"ordergraph_dynamodb_request_duration_seconds", kindHistogram, []string{"pattern", "operation"}, "duration including retries", durationBuckets()},
 		metricCapacityUnits:           {"ordergraph_dynamodb_units_total", kindCounter, []string{"pattern", "unit"}, "consumed capacity units (`read`, `write`)", nil},
@@ -140,7 +140,7 @@ func Markdown() string {
 
 // help returns the meaning without Markdown.
 func (m metric) help() string {
-	plain := strings.NewReplacer("`", "", "[", "", "](limits.md#shares)", "", "](operations.md#a-new-list-or-number-on-a-live-table)", "").Replace(m.meaning)
+	plain := strings.NewReplacer("`", "", "[", "", "](limits.md#shares)", "", "](webhooks.md)", "", "](operations.md#a-new-list-or-number-on-a-live-table)", "").Replace(m.meaning)
 	return strings.ToUpper(plain[:1]) + plain[1:] + "."
 }
 

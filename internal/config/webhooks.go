@@ -1,0 +1,34 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ordergraph/ordergraph/internal/provider"
+	"github.com/ordergraph/ordergraph/internal/setting"
+)
+
+// WebhookSetting returns the name of the setting with the secrets of a provider's webhook.
+func WebhookSetting(p provider.Provider) string {
+	return "ORDERGRAPH_WEBHOOK_SECRETS_" + strings.ToUpper(p.Name())
+}
+
+// webhookSettings returns a setting for each provider, with the secrets of its webhook.
+func (c *Config) webhookSettings() (all []setting.Setting) {
+	for _, p := range provider.All() {
+		parse := func(text string) error {
+			w, err := provider.NewWebhook(p, text)
+			if err != nil {
+				return err
+			}
+			if c.Webhooks == nil {
+				c.Webhooks = map[string]*provider.Webhook{}
+			}
+			c.Webhooks[p.Name()] = w
+			return nil
+		}
+		all = append(all, setting.Setting{Name: WebhookSetting(p), Value: setting.ParsedSecret(parse),
+			Meaning: fmt.Sprintf("secrets of the [webhook](webhooks.md#secrets) `%s%s`, each of at least %d characters, separated by commas or line breaks; without secrets, the webhook is off", provider.PathPrefix, p.Name(), provider.MinSecretLength)})
+	}
+	return all
+}
