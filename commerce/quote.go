@@ -30,6 +30,15 @@ type Quote struct {
 	adjustments []OrderAdjustment
 }
 
+// Pieces returns the number of units of each product.
+func (q Quote) Pieces() map[SKU]int {
+	pieces := make(map[SKU]int, len(q.Lines))
+	for _, line := range q.Lines {
+		pieces[line.SKU] += line.Quantity
+	}
+	return pieces
+}
+
 // NewQuote returns a quote at current prices. The parameter products must contain all requested
 // products that exist.
 //

@@ -19,7 +19,7 @@ const accessDocs = "../docs/access.md"
 // generated ones are connections, edges and payloads.
 func unruled(t *testing.T) []string {
 	names := []string{
-		"Address", "Money", "PageInfo", "Quote", "QuotedLine", "_Service",
+		"Address", "Money", "PageInfo", "QuotedLine", "_Service",
 		"AddressMissing", "AlreadyExists", "EmailTaken", "IdempotencyKeyReused", "InsufficientStock", "InvalidInput", "InvalidTransition", "NotFound", "PriceChanged", "ReservationLimit", "TooManyLines",
 		"VersionConflict",
 	}

@@ -38,6 +38,7 @@ type ResolverRoot interface {
 	Payment() PaymentResolver
 	Product() ProductResolver
 	Query() QueryResolver
+	Quote() QuoteResolver
 	Return() ReturnResolver
 	Subscription() SubscriptionResolver
 	UnmatchedPayment() UnmatchedPaymentResolver
@@ -390,6 +391,7 @@ type ComplexityRoot struct {
 		Authorized           func(childComplexity int) int
 		AvailableTransitions func(childComplexity int) int
 		BillingAddress       func(childComplexity int) int
+		CanShipFrom          func(childComplexity int, warehouseID string) int
 		Captured             func(childComplexity int) int
 		Carrier              func(childComplexity int) int
 		Contact              func(childComplexity int) int
@@ -613,10 +615,11 @@ type ComplexityRoot struct {
 	}
 
 	Quote struct {
-		Lines      func(childComplexity int) int
-		Subtotal   func(childComplexity int) int
-		Total      func(childComplexity int) int
-		UserErrors func(childComplexity int) int
+		CanShipFrom func(childComplexity int, warehouseID string) int
+		Lines       func(childComplexity int) int
+		Subtotal    func(childComplexity int) int
+		Total       func(childComplexity int) int
+		UserErrors  func(childComplexity int) int
 	}
 
 	QuotedLine struct {
@@ -937,6 +940,7 @@ type OrderResolver interface {
 	Payments(ctx context.Context, obj *commerce.Order, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Payment], error)
 	Returns(ctx context.Context, obj *commerce.Order, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Return], error)
 	Fulfillments(ctx context.Context, obj *commerce.Order, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Fulfillment], error)
+	CanShipFrom(ctx context.Context, obj *commerce.Order, warehouseID string) (bool, error)
 
 	TrackingNumber(ctx context.Context, obj *commerce.Order) (*string, error)
 	Carrier(ctx context.Context, obj *commerce.Order) (*string, error)
@@ -1021,6 +1025,10 @@ type QueryResolver interface {
 	EmployeesByJobTitle(ctx context.Context, jobTitle string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error)
 	Warehouse(ctx context.Context, id string) (*commerce.Warehouse, error)
 	Warehouses(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Warehouse], error)
+}
+
+type QuoteResolver interface {
+	CanShipFrom(ctx context.Context, obj *commerce.Quote, warehouseID string) (bool, error)
 }
 
 type ReturnResolver interface {
@@ -4939,6 +4947,19 @@ type Order @key(fields: "id") @access(permission: READ_ORDER) {
     """
     before: String
   ): FulfillmentConnection! @reads(pattern: "AP49")
+  """
+  Whether a warehouse has all units of the order that are still to be shipped. One parcel can then
+  contain them. The units may be reserved for other orders.
+
+  Cost: one DynamoDB BatchGetItem (access pattern AP58). If the order's record contains no line items,
+  access pattern AP4: one more Query. Access: staff, admins, services.
+  """
+  canShipFrom(
+    "The warehouse's ID."
+    warehouseId: ID!
+  ): Boolean! @access(permission: READ_STOCK)
+    @reads(pattern: "AP4", byHand: "The line items contain the products.")
+    @reads(pattern: "AP58", byHand: "The stock of each product is read.")
   "How much of the order has been shipped."
   fulfillmentState: FulfillmentState!
   "How much of the order is paid, according to its payments."
@@ -5964,8 +5985,12 @@ type QuotedLine @shareable {
   inStock: Boolean!
 }
 
-"A quote: the current price and availability of line items that have not been ordered."
-type Quote {
+"""
+A quote: the current price and availability of line items that have not been ordered.
+
+Access: all callers.
+"""
+type Quote @access(permission: READ_CATALOG) {
   """
   One line item for each requested product that exists, in the same sequence as in the request. If
   the input is invalid, the list is empty.
@@ -5980,6 +6005,17 @@ type Quote {
   or if the products have different currencies.
   """
   total: Money
+  """
+  Whether a warehouse has all units of these line items. One parcel can then contain them. The units
+  may be reserved for other orders.
+
+  Cost: one DynamoDB BatchGetItem (access pattern AP58). Access: staff, admins, services.
+  """
+  canShipFrom(
+    "The warehouse's ID."
+    warehouseId: ID!
+  ): Boolean! @access(permission: READ_STOCK)
+    @reads(pattern: "AP58", byHand: "The stock of each product is read.")
   """
   The reasons why ` + "`" + `placeOrder` + "`" + ` would reject these line items now. If ` + "`" + `placeOrder` + "`" + ` would accept the
   line items, the list is empty.
@@ -6948,6 +6984,20 @@ func (ec *executionContext) field_Mutation_updateWarehouse_args(ctx context.Cont
 		return nil, err
 	}
 	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Order_canShipFrom_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "warehouseId",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNID2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["warehouseId"] = arg0
 	return args, nil
 }
 
@@ -8114,6 +8164,20 @@ func (ec *executionContext) field_Query_warehouses_args(ctx context.Context, raw
 		return nil, err
 	}
 	args["before"] = arg3
+	return args, nil
+}
+
+func (ec *executionContext) field_Quote_canShipFrom_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "warehouseId",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNID2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["warehouseId"] = arg0
 	return args, nil
 }
 

@@ -261,6 +261,7 @@ func addBatch[ID ~string](w *pendingKeys[ID], f *operation.Field, arguments inte
 func (p plan) planRootFields(ctx context.Context, root *operation.SelectionSet) {
 	var referenced pendingRecords
 	var sales, parcels pendingKeys[dynamo.ListRequest]
+	var levels pendingKeys[model.InventoryLevelKey]
 	for _, f := range root.Reads {
 		switch {
 		case p.rootRecord(f, &referenced):
@@ -272,6 +273,9 @@ func (p plan) planRootFields(ctx context.Context, root *operation.SelectionSet) 
 			request, _ := argumentsOf[queryQuoteArguments](p, f).input.Request() // if it is invalid, the resolver returns the error
 			for _, line := range request.Lines {
 				referenced.products.add(line.SKU, f.Path, nil)
+				for sku, stock := range selectedFields([]planTarget[commerce.SKU]{{line.SKU, f.Records}}) {
+					p.addLevel(&levels, sku, argumentsOf[quoteCanShipFromArguments](p, stock).warehouseID, stock)
+				}
 			}
 		case f.Number == fieldQuerySales:
 			a := argumentsOf[querySalesArguments](p, f)
@@ -295,6 +299,7 @@ func (p plan) planRootFields(ctx context.Context, root *operation.SelectionSet) 
 	p.planCustomersByEmail(ctx, &referenced.customerIDs)
 	p.rootLists(ctx, root)
 	planList(ctx, p, &sales, model.DailySales, nil)
+	planRecords(ctx, p, &levels, model.LevelsOfLines, nil)
 	planList(ctx, p, &parcels, model.TrackedFulfillments, func(p plan, ctx context.Context, targets []planTarget[*commerce.Fulfillment]) {
 		var orders pendingKeys[commerce.OrderID]
 		for _, t := range targets {

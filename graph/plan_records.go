@@ -160,6 +160,9 @@ func (p plan) planAfterOrders(ctx context.Context, targets []planTarget[*commerc
 		to     pendingRecords
 		pages  pendingKeys[dynamo.ListRequest]
 		loaded []planTarget[*commerce.LineItem]
+		// The stock of the line items in stock is selected. unread contains the requests for further ones.
+		stock  []planTarget[*commerce.LineItem]
+		unread pendingKeys[dynamo.ListRequest]
 	)
 	to.customers.capacity = len(targets)
 	for i := range targets {
@@ -181,6 +184,15 @@ func (p plan) planAfterOrders(ctx context.Context, targets []planTarget[*commerc
 				if order.ItemCount == nil {
 					p.planItemCount(order, f, &pages)
 				}
+			case fieldOrderCanShipFrom:
+				all := loaders.AllOrderItemsRequest(order.ID)
+				items, ok := p.loaders.CachedOrderItems(order, all.Page)
+				if !ok {
+					unread.add(all, f.Path, targets[i].selections)
+				}
+				for _, item := range items.Items {
+					stock = append(stock, planTarget[*commerce.LineItem]{item, targets[i].selections})
+				}
 			default:
 				orderReference(order, f, &to)
 			}
@@ -188,7 +200,28 @@ func (p plan) planAfterOrders(ctx context.Context, targets []planTarget[*commerc
 	}
 	p.primeOrders(ctx, targets)
 	planList(ctx, p, &pages, model.OrderItems, plan.lineItems)
+	planList(ctx, p, &unread, model.OrderItems, plan.planStock)
+	p.planStock(ctx, stock)
 	p.planAfterItems(ctx, itemKeys(loaded), &to)
+}
+
+// planStock schedules reads of the stock of line items, for each warehouse in a field canShipFrom. The
+// selections are the ones of the order.
+func (p plan) planStock(ctx context.Context, targets []planTarget[*commerce.LineItem]) {
+	var levels pendingKeys[model.InventoryLevelKey]
+	for item, f := range selectedFields(targets) {
+		if f.Number == fieldOrderCanShipFrom {
+			p.addLevel(&levels, item.SKU, argumentsOf[orderCanShipFromArguments](p, f).warehouseID, f)
+		}
+	}
+	planRecords(ctx, p, &levels, model.LevelsOfLines, nil)
+}
+
+// addLevel adds the key of an inventory level, unless the warehouse's ID is malformed.
+func (p plan) addLevel(to *pendingKeys[model.InventoryLevelKey], sku commerce.SKU, warehouseID string, f *operation.Field) {
+	if warehouse, ok := lookupID[commerce.WarehouseID](warehouseID); ok {
+		to.add(model.InventoryLevelKey{SKU: sku, Warehouse: warehouse}, f.Path, nil)
+	}
 }
 
 // lineItems plans the reads that the selected fields of line items require, after they were read.

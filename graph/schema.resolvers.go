@@ -53,6 +53,14 @@ func (r *orderResolver) Carrier(ctx context.Context, obj *commerce.Order) (*stri
 	return scalar.OrNull(obj.Carrier), nil
 }
 
+func (r *orderResolver) CanShipFrom(ctx context.Context, obj *commerce.Order, warehouseID string) (bool, error) {
+	warehouse, ok := lookupID[commerce.WarehouseID](warehouseID)
+	if !ok {
+		return false, nil
+	}
+	return loadersOf(ctx).CanShip(ctx, obj, warehouse)
+}
+
 func (r *orderItemResolver) Returned(ctx context.Context, obj *commerce.LineItem) (int32, error) {
 	return scalar.ToInt(loadersOf(ctx).Returned(ctx, obj))
 }
@@ -63,6 +71,14 @@ func (r *paymentResolver) ReturnID(ctx context.Context, obj *commerce.Payment) (
 
 func (r *paymentResolver) Reason(ctx context.Context, obj *commerce.Payment) (*string, error) {
 	return scalar.OrNull(obj.Reason), nil
+}
+
+func (r *quoteResolver) CanShipFrom(ctx context.Context, obj *commerce.Quote, warehouseID string) (bool, error) {
+	warehouse, ok := lookupID[commerce.WarehouseID](warehouseID)
+	if !ok || obj.Total == nil {
+		return false, nil
+	}
+	return loadersOf(ctx).HasPieces(ctx, warehouse, obj.Pieces())
 }
 
 func (r *returnResolver) RejectionReason(ctx context.Context, obj *commerce.Return) (*string, error) {

@@ -268,6 +268,23 @@ func Sum[V, R any](ctx context.Context, l *Loaders, p *model.ListPattern[V], par
 	return sum(l, parts)
 }
 
+// CanShip reports whether a warehouse has all pieces of an order that are not shipped.
+//
+// It returns the errors of dynamo.ReadPage, of malformed line items, and of HasPieces.
+func (l *Loaders) CanShip(ctx context.Context, o *commerce.Order, warehouse commerce.WarehouseID) (bool, error) {
+	items, err := l.OrderItems(ctx, o, AllOrderItemsRequest(o.ID).Page)
+	if err = cmp.Or(err, errors.Join(items.Malformed...)); err != nil {
+		return false, err
+	}
+	open := map[commerce.SKU]int{}
+	for _, item := range items.Items {
+		if n := item.Quantity - item.ShippedIn(o); n > 0 {
+			open[item.SKU] += n
+		}
+	}
+	return l.HasPieces(ctx, warehouse, open)
+}
+
 // Returned returns how many pieces of a line item were received in returns.
 //
 // It returns the errors of dynamo.ReadPage and of malformed returns.

@@ -34,6 +34,25 @@ func (l *Loaders) Quote(ctx context.Context, request commerce.OrderRequest) (*co
 	return &q, nil
 }
 
+// HasPieces reports whether a warehouse has the given pieces of all products. If an inventory level does
+// not exist, the warehouse has no pieces of the product.
+//
+// It returns the errors of dynamo.ReadRecords.
+func (l *Loaders) HasPieces(ctx context.Context, warehouse commerce.WarehouseID, pieces map[commerce.SKU]int) (bool, error) {
+	for _, sku := range slices.Sorted(maps.Keys(pieces)) {
+		level, err := RecordLoader(l, model.LevelsOfLines).Load(ctx, model.InventoryLevelKey{SKU: sku, Warehouse: warehouse})
+		switch {
+		case errors.Is(err, commerce.ErrNotFound):
+			return false, nil
+		case err != nil:
+			return false, err
+		case level.Quantity < pieces[sku]:
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
 // addBuckets replaces the products that have several stock buckets with copies that contain their
 // complete stock.
 func (l *Loaders) addBuckets(ctx context.Context, products map[commerce.SKU]*commerce.Product) error {

@@ -235,5 +235,6 @@ var (
 	StatusChangesOfAll   = indexPattern(52, "status changes of all orders in a range of event IDs", EntityOrderEvent, Ascending, withoutCodec(DecodeEvent))
 	WarehouseLowStock    = indexPattern(51, "inventory levels of a warehouse below their reorder point, lowest quantity first", EntityLowStock, Ascending, withoutCodec(DecodeInventoryLevel))
 	UnmatchedPayments    = indexPattern(54, "payments of providers that could not be recorded, newest first", EntityUnmatchedPayment, Descending, (*Codec).DecodeUnmatchedPayment)
+	LevelsOfLines        = lookupPattern(56, "stock of an order's products in one warehouse", EntityInventoryLevel, KeysOfInventoryLevel, withoutCodec(DecodeInventoryLevel)).withMaxLength(commerce.MaxLines)
 	TrackedFulfillments  = indexPattern(50, "the newest fulfillment with a tracking number; access pattern AP1 then reads the order", EntityFulfillment, Descending, (*Codec).DecodeFulfillment).withMaxLength(1)
 )

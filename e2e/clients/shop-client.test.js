@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import { randomUUID } from 'node:crypto'
+import { createHmac, randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { after, before, describe, test } from 'node:test'
@@ -81,10 +81,11 @@ for (const { name, open, skip } of engines) {
   describe(`the shop's client, on ${name}`, { ...limit, skip }, () => {
     const customerId = 'cust_01'
     const shippingAddress = { recipient: 'Alice Chen', line1: '1 Pine Street', city: 'Seattle', region: 'WA', postalCode: '98101', countryCode: 'US' }
-    let child, endpoint, request
+    let child, endpoint, request, expiring
     before(async () => {
       ;({ child, endpoint } = await open())
       request = connect(endpoint)
+      expiring = (await checkout(request, { ...cart('prod_101', 1), expiresAt: new Date(Date.now() + 2000).toISOString() }, async () => true)).order
     })
     after(() => child?.kill())
 
@@ -284,10 +285,10 @@ for (const { name, open, skip } of engines) {
 
       const trackingNumber = `1Z-${randomUUID()}`
       const parcel = { orderId, withoutAddress: true, warehouseId: 'wh_sea', carrier: 'UPS', trackingNumber }
-      assert.deepEqual(await warehousesFor(request, orderId), [], 'no warehouse has 5 pieces')
+      assert.deepEqual(await warehousesFor(request, orderId, ['wh_sea', 'wh_pdx']), [], 'no warehouse has 5 pieces')
       assert.equal((await ship(request, { ...parcel, lines: [{ sku, quantity: 4 }] })).reactions[0].kind, 'lowerQuantity')
       assert.equal((await ship(request, { ...parcel, lines: [{ sku, quantity: 2 }] })).kind, 'done')
-      assert.deepEqual(await warehousesFor(request, orderId), ['wh_pdx'])
+      assert.deepEqual(await warehousesFor(request, orderId, ['wh_sea', 'wh_pdx']), ['wh_pdx'])
       const part = await orderDetails(request, orderId)
       assert.deepEqual([part.status, part.fulfillmentState, part.items.nodes[0].shipped, part.paymentState], ['CONFIRMED', 'PARTIALLY_FULFILLED', 2, 'PAID'])
       assert.equal((await ship(request, { ...parcel, warehouseId: 'wh_pdx', trackingNumber: `${trackingNumber}-2`, lines: [{ sku, quantity: 1 }] })).kind, 'done')
@@ -351,5 +352,78 @@ for (const { name, open, skip } of engines) {
       assert.equal((await eraseCustomer(request, 'nobody'))[0].field, 'input.customerId')
       await create({ ...eve, id: 'eve2' })
     })
+
+    test('an order that nobody paid for expires', async () => {
+      let order
+      do {
+        await new Promise((resolve) => setTimeout(resolve, 500))
+        order = await orderDetails(request, expiring.id)
+      } while (order.status === 'PENDING')
+      assert.deepEqual([order.status, order.paymentState], ['CANCELLED', 'UNPAID'])
+    })
   })
+}
+
+test('a customer reads the words for the customer, and no others by any path', limit, async () => {
+  const secret = 'a secret of thirty-two characters'
+  const { child, endpoint } = await start({ ORDERGRAPH_AUTH: 'jwt', ORDERGRAPH_JWT_SECRET: secret, ORDERGRAPH_JWT_ISSUER: 'test', ORDERGRAPH_JWT_AUDIENCE: 'test', ORDERGRAPH_CURSOR_KEY: 'a key of this test' })
+  const bearer = (claims) => {
+    const part = (value) => Buffer.from(JSON.stringify(value)).toString('base64url')
+    const signed = `${part({ alg: 'HS256', typ: 'JWT' })}.${part({ iss: 'test', aud: 'test', sub: 'me', exp: Math.floor(Date.now() / 1000) + 600, ...claims })}`
+    return { authorization: `Bearer ${signed}.${createHmac('sha256', secret).update(signed).digest('base64url')}` }
+  }
+  const staff = bearer({ role: 'STAFF', sub: 'sam' })
+  const customer = bearer({ role: 'CUSTOMER', customer_id: 'cust_01' })
+  /** The whole answer as a text, with its explain part and its errors. */
+  const ask = async (headers, query) => (await fetch(endpoint, { method: 'POST', headers: { 'content-type': 'application/json', accept: 'application/json', ...headers }, body: JSON.stringify({ query }) })).text()
+  try {
+    const request = connect(endpoint, staff)
+    const { order } = await checkout(request, { customerId: 'cust_01', items: [{ sku: 'prod_100', quantity: 1 }] }, async () => true)
+    const follower = connectedFollower(endpoint, customer, order.timeline.nodes[0].id)
+    const id = JSON.stringify(order.id)
+    const written = [
+      `mutation { addOrderNote(input: {orderId: ${id}, note: "hidden: fraud score 92", visibility: STAFF, idempotencyKey: "n1"}) { userErrors { message } } }`,
+      `mutation { confirmOrder(input: {orderId: ${id}, note: "hidden: paid in cash"}) { userErrors { message } } }`,
+      `mutation { holdOrder(input: {orderId: ${id}, reason: "hidden: call the bank"}) { userErrors { message } } }`,
+      `mutation { tagOrder(input: {orderId: ${id}, add: ["hidden"]}) { userErrors { message } } }`,
+      `mutation { addOrderNote(input: {orderId: ${id}, note: "We call you tomorrow.", visibility: CUSTOMER, idempotencyKey: "n2"}) { userErrors { message } } }`,
+    ]
+    for (const mutation of written) {
+      assert.match(await ask(staff, mutation), /"userErrors":\[\]/, mutation)
+    }
+    const timeline = 'timeline { nodes { type note } }'
+    assert.match(await ask(staff, `{ order(id: ${id}) { tags hold { reason } ${timeline} } }`), /"tags":\["hidden"\].*call the bank.*fraud score/)
+    const paths = [
+      `{ order(id: ${id}) { hold { since } ${timeline} } }`,
+      `{ customer(id: "cust_01") { orders { nodes { ${timeline} } } } }`,
+      `{ viewer { customer { order(id: ${id}) { ${timeline} } } } }`,
+      `{ orderItem(orderId: ${id}, productId: "prod_100") { order { ${timeline} } } }`,
+      `query { _entities(representations: [{__typename: "Order", id: ${id}}]) { ... on Order { ${timeline} } } }`,
+      `mutation { updateShippingAddress(input: {orderId: ${id}, shippingAddress: {recipient: "A", line1: "1", city: "P", countryCode: "US"}}) { order { ${timeline} } userErrors { message } } }`,
+      `mutation { cancelOrder(input: {orderId: ${id}}) { order { ${timeline} } userErrors { message } } }`,
+      `{ order(id: ${id}) { tags } }`,
+      `{ order(id: ${id}) { hold { reason } } }`,
+      `{ ordersByTag(tag: "hidden") { nodes { id } } }`,
+    ]
+    for (const query of paths) {
+      const answer = await ask(customer, query)
+      assert.doesNotMatch(answer.replaceAll('tag: \\"hidden', ''), /hidden|fraud|in cash|the bank/, query)
+      assert.match(answer, /We call you tomorrow|FORBIDDEN|order is on hold/, query)
+    }
+    const live = await follower
+    assert.doesNotMatch(live, /hidden|fraud|in cash|the bank/)
+  } finally {
+    child.kill()
+  }
+})
+
+/** Follows an order of a customer until the note for the customer, and returns all updates as a text. */
+async function connectedFollower(endpoint, connectionParams, after) {
+  const seen = []
+  for await (const update of follow({ url: endpoint.replace(/^http/, 'ws'), webSocketImpl: WebSocket, connectionParams }, 'cust_01', after)) {
+    seen.push(update)
+    if (seen.length === 5) {
+      return JSON.stringify(seen)
+    }
+  }
 }

@@ -1,5 +1,5 @@
 import {
-  WarehousesOfOrderDocument, CancelItemsDocument, CreateFulfillmentDocument, OrderByTrackingNumberDocument, OrdersByTagDocument, TagOrderDocument, ReceiveReturnDocument, RecordPaymentDocument, RequestReturnDocument, ApproveReturnDocument, OrderDetailsDocument,
+  CanShipFromDocument, CancelItemsDocument, CreateFulfillmentDocument, OrderByTrackingNumberDocument, OrdersByTagDocument, TagOrderDocument, ReceiveReturnDocument, RecordPaymentDocument, RequestReturnDocument, ApproveReturnDocument, OrderDetailsDocument,
   type OrderDetailsQuery, type CreateFulfillmentInput, type FulfillmentLineInput, type RecordPaymentInput, type ReturnLineInput, type RestockedLineInput, type ReturnStateFragment,
 } from './gql/graphql.js'
 import { pages } from './paging.js'
@@ -44,15 +44,10 @@ export async function ship(request: Request, parcel: Omit<CreateFulfillmentInput
   return fulfillment ? done(fulfillment) : refused(userErrors.map(reaction))
 }
 
-/** The IDs of the warehouses that have everything in stock that is open, so one parcel can contain it. If there are none, it takes several parcels. */
-export async function warehousesFor(request: Request, orderId: string): Promise<string[]> {
-  const { items } = present((await request(WarehousesOfOrderDocument, { id: orderId })).order)
-  const holding = items.nodes
-    .filter(({ quantity, shipped }) => quantity > shipped)
-    .map(({ quantity, shipped, product }) =>
-      (product?.inventory.nodes ?? []).filter((level) => level.quantity >= quantity - shipped).map(({ warehouse }) => warehouse?.id),
-    )
-  return (holding[0] ?? []).filter((id) => id !== undefined).filter((id) => holding.every((ids) => ids.includes(id)))
+/** Those of the warehouses that have everything in stock that is open, so one parcel can contain it. If there are none, it takes several parcels. */
+export async function warehousesFor(request: Request, id: string, warehouseIds: string[]): Promise<string[]> {
+  const able = await Promise.all(warehouseIds.map(async (warehouseId) => present((await request(CanShipFromDocument, { id, warehouseId })).order).canShipFrom))
+  return warehouseIds.filter((_, i) => able[i])
 }
 
 /** Cancels pieces that cannot be shipped. */
