@@ -32,6 +32,7 @@ type fieldResolvers struct {
 	paymentResolvers          PaymentResolver
 	productResolvers          ProductResolver
 	queryResolvers            QueryResolver
+	quoteResolvers            QuoteResolver
 	returnArgResolvers        ReturnResolver
 	subscriptionResolvers     SubscriptionResolver
 	unmatchedPaymentResolvers UnmatchedPaymentResolver
@@ -58,6 +59,7 @@ func newFieldResolvers(root ResolverRoot, generated *executionContext) *fieldRes
 		paymentResolvers:          root.Payment(),
 		productResolvers:          root.Product(),
 		queryResolvers:            root.Query(),
+		quoteResolvers:            root.Quote(),
 		returnArgResolvers:        root.Return(),
 		subscriptionResolvers:     root.Subscription(),
 		unmatchedPaymentResolvers: root.UnmatchedPayment(),
@@ -5004,44 +5006,46 @@ func numberOrder(name string) (int, operation.ArgumentsReader) {
 		return 12, readOrderReturnsArguments
 	case "fulfillments":
 		return 13, readOrderFulfillmentsArguments
+	case "canShipFrom":
+		return 14, readOrderCanShipFromArguments
 	case "fulfillmentState":
-		return 14, nil
-	case "paymentState":
 		return 15, nil
-	case "authorized":
+	case "paymentState":
 		return 16, nil
-	case "captured":
+	case "authorized":
 		return 17, nil
-	case "refunded":
+	case "captured":
 		return 18, nil
-	case "outstanding":
+	case "refunded":
 		return 19, nil
-	case "placedAt":
+	case "outstanding":
 		return 20, nil
-	case "updatedAt":
+	case "placedAt":
 		return 21, nil
-	case "availableTransitions":
+	case "updatedAt":
 		return 22, nil
-	case "hold":
+	case "availableTransitions":
 		return 23, nil
-	case "tags":
+	case "hold":
 		return 24, nil
-	case "expiresAt":
+	case "tags":
 		return 25, nil
-	case "shippingAddress":
+	case "expiresAt":
 		return 26, nil
-	case "billingAddress":
+	case "shippingAddress":
 		return 27, nil
-	case "contact":
+	case "billingAddress":
 		return 28, nil
-	case "trackingNumber":
+	case "contact":
 		return 29, nil
-	case "carrier":
+	case "trackingNumber":
 		return 30, nil
-	case "accountRep":
+	case "carrier":
 		return 31, nil
-	case "version":
+	case "accountRep":
 		return 32, nil
+	case "version":
+		return 33, nil
 	default:
 		return 0, nil
 	}
@@ -5181,21 +5185,28 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectFulfillmentConnection(f.Set, v)
 		x.leave()
 		return written
-	case 14: // fulfillmentState
+	case 14: // canShipFrom
+		v, ok := x.resolveOrderCanShipFrom(f, obj)
+		if !ok {
+			return false
+		}
+		x.out = scalar.AppendBoolean(x.out, v)
+		return true
+	case 15: // fulfillmentState
 		v, ok := x.resolveOrderFulfillmentState(f, obj)
 		if !ok {
 			return false
 		}
 		x.out = appendFulfillmentState(x.out, v)
 		return true
-	case 15: // paymentState
+	case 16: // paymentState
 		v, ok := x.resolveOrderPaymentState(f, obj)
 		if !ok {
 			return false
 		}
 		x.out = appendPaymentState(x.out, v)
 		return true
-	case 16: // authorized
+	case 17: // authorized
 		v, ok := x.resolveOrderAuthorized(f, obj)
 		if !ok {
 			return false
@@ -5204,7 +5215,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectMoney(f.Set, &v)
 		x.leave()
 		return written
-	case 17: // captured
+	case 18: // captured
 		v, ok := x.resolveOrderCaptured(f, obj)
 		if !ok {
 			return false
@@ -5213,7 +5224,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectMoney(f.Set, &v)
 		x.leave()
 		return written
-	case 18: // refunded
+	case 19: // refunded
 		v, ok := x.resolveOrderRefunded(f, obj)
 		if !ok {
 			return false
@@ -5222,7 +5233,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectMoney(f.Set, &v)
 		x.leave()
 		return written
-	case 19: // outstanding
+	case 20: // outstanding
 		v, ok := x.resolveOrderOutstanding(f, obj)
 		if !ok {
 			return false
@@ -5231,19 +5242,19 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectMoney(f.Set, &v)
 		x.leave()
 		return written
-	case 20: // placedAt
+	case 21: // placedAt
 		x.out = scalar.AppendDateTime(x.out, obj.PlacedAt)
 		return true
-	case 21: // updatedAt
+	case 22: // updatedAt
 		x.out = scalar.AppendDateTime(x.out, obj.UpdatedAt)
 		return true
-	case 22: // availableTransitions
+	case 23: // availableTransitions
 		v, ok := x.resolveOrderAvailableTransitions(f, obj)
 		if !ok {
 			return false
 		}
 		return x.listOrderStatus(f, v)
-	case 23: // hold
+	case 24: // hold
 		if obj.Hold == nil {
 			return x.writeNull()
 		}
@@ -5251,15 +5262,15 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectOrderHold(f.Set, obj.Hold)
 		x.leave()
 		return written || x.writeNull()
-	case 24: // tags
+	case 25: // tags
 		return x.listString(f, obj.Tags)
-	case 25: // expiresAt
+	case 26: // expiresAt
 		if obj.ExpiresAt == nil {
 			return x.writeNull()
 		}
 		x.out = scalar.AppendDateTime(x.out, *obj.ExpiresAt)
 		return true
-	case 26: // shippingAddress
+	case 27: // shippingAddress
 		if obj.ShippingAddress == nil {
 			return x.writeNull()
 		}
@@ -5267,7 +5278,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectAddress(f.Set, obj.ShippingAddress)
 		x.leave()
 		return written || x.writeNull()
-	case 27: // billingAddress
+	case 28: // billingAddress
 		if obj.BillingAddress == nil {
 			return x.writeNull()
 		}
@@ -5275,7 +5286,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectAddress(f.Set, obj.BillingAddress)
 		x.leave()
 		return written || x.writeNull()
-	case 28: // contact
+	case 29: // contact
 		if obj.Contact == nil {
 			return x.writeNull()
 		}
@@ -5283,7 +5294,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectOrderContact(f.Set, obj.Contact)
 		x.leave()
 		return written || x.writeNull()
-	case 29: // trackingNumber
+	case 30: // trackingNumber
 		v, ok := x.resolveOrderTrackingNumber(f, obj)
 		if !ok {
 			return x.writeNull()
@@ -5293,7 +5304,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		}
 		x.out = scalar.AppendString(x.out, *v)
 		return true
-	case 30: // carrier
+	case 31: // carrier
 		v, ok := x.resolveOrderCarrier(f, obj)
 		if !ok {
 			return x.writeNull()
@@ -5303,7 +5314,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		}
 		x.out = scalar.AppendString(x.out, *v)
 		return true
-	case 31: // accountRep
+	case 32: // accountRep
 		v, ok := x.resolveOrderAccountRep(f, obj)
 		if !ok {
 			return x.writeNull()
@@ -5315,7 +5326,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectEmployee(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 32: // version
+	case 33: // version
 		x.out = scalar.AppendInt(x.out, obj.Version)
 		return true
 	case 0:
@@ -5509,6 +5520,28 @@ func (x *execution) resolveOrderFulfillments(f *operation.Field, obj *commerce.O
 	x.currentField = f
 	x.pages++
 	v, err := x.orderResolvers.Fulfillments(x.resolverCtx, obj, a.first, a.after, a.last, a.before)
+	return v, x.recordError(f, err)
+}
+
+type orderCanShipFromArguments struct {
+	warehouseID string
+}
+
+func readOrderCanShipFromArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Order_canShipFrom_args(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return &orderCanShipFromArguments{
+		warehouseID: read["warehouseId"].(string),
+	}, nil
+}
+
+func (x *execution) resolveOrderCanShipFrom(f *operation.Field, obj *commerce.Order) (v bool, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	a := f.ArgumentsIn(x.operation.arguments).(*orderCanShipFromArguments)
+	x.currentField = f
+	v, err := x.orderResolvers.CanShipFrom(x.resolverCtx, obj, a.warehouseID)
 	return v, x.recordError(f, err)
 }
 
@@ -8739,8 +8772,10 @@ func numberQuote(name string) (int, operation.ArgumentsReader) {
 		return 2, nil
 	case "total":
 		return 3, nil
+	case "canShipFrom":
+		return 4, readQuoteCanShipFromArguments
 	case "userErrors":
-		return 4, nil
+		return 5, nil
 	default:
 		return 0, nil
 	}
@@ -8785,11 +8820,40 @@ func (x *execution) fieldQuote(f *operation.Field, obj *commerce.Quote) bool {
 		written := x.objectMoney(f.Set, obj.Total)
 		x.leave()
 		return written || x.writeNull()
-	case 4: // userErrors
+	case 4: // canShipFrom
+		v, ok := x.resolveQuoteCanShipFrom(f, obj)
+		if !ok {
+			return false
+		}
+		x.out = scalar.AppendBoolean(x.out, v)
+		return true
+	case 5: // userErrors
 		return x.listUserError(f, obj.UserErrors)
 	default:
 		panic("Quote has no field number " + strconv.Itoa(f.Number))
 	}
+}
+
+type quoteCanShipFromArguments struct {
+	warehouseID string
+}
+
+func readQuoteCanShipFromArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Quote_canShipFrom_args(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return &quoteCanShipFromArguments{
+		warehouseID: read["warehouseId"].(string),
+	}, nil
+}
+
+func (x *execution) resolveQuoteCanShipFrom(f *operation.Field, obj *commerce.Quote) (v bool, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	a := f.ArgumentsIn(x.operation.arguments).(*quoteCanShipFromArguments)
+	x.currentField = f
+	v, err := x.quoteResolvers.CanShipFrom(x.resolverCtx, obj, a.warehouseID)
+	return v, x.recordError(f, err)
 }
 
 func numberQuotedLine(name string) (int, operation.ArgumentsReader) {

@@ -4951,7 +4951,7 @@ type Order @key(fields: "id") @access(permission: READ_ORDER) {
   Whether a warehouse has all units of the order that are still to be shipped. One parcel can then
   contain them. The units may be reserved for other orders.
 
-  Cost: one DynamoDB BatchGetItem (access pattern AP58). If the order's record contains no line items,
+  Cost: one DynamoDB BatchGetItem (access pattern AP56). If the order's record contains no line items,
   access pattern AP4: one more Query. Access: staff, admins, services.
   """
   canShipFrom(
@@ -4959,7 +4959,7 @@ type Order @key(fields: "id") @access(permission: READ_ORDER) {
     warehouseId: ID!
   ): Boolean! @access(permission: READ_STOCK)
     @reads(pattern: "AP4", byHand: "The line items contain the products.")
-    @reads(pattern: "AP58", byHand: "The stock of each product is read.")
+    @reads(pattern: "AP56", byHand: "The stock of each product is read.")
   "How much of the order has been shipped."
   fulfillmentState: FulfillmentState!
   "How much of the order is paid, according to its payments."
@@ -6009,13 +6009,13 @@ type Quote @access(permission: READ_CATALOG) {
   Whether a warehouse has all units of these line items. One parcel can then contain them. The units
   may be reserved for other orders.
 
-  Cost: one DynamoDB BatchGetItem (access pattern AP58). Access: staff, admins, services.
+  Cost: one DynamoDB BatchGetItem (access pattern AP56). Access: staff, admins, services.
   """
   canShipFrom(
     "The warehouse's ID."
     warehouseId: ID!
   ): Boolean! @access(permission: READ_STOCK)
-    @reads(pattern: "AP58", byHand: "The stock of each product is read.")
+    @reads(pattern: "AP56", byHand: "The stock of each product is read.")
   """
   The reasons why ` + "`" + `placeOrder` + "`" + ` would reject these line items now. If ` + "`" + `placeOrder` + "`" + ` would accept the
   line items, the list is empty.

@@ -511,7 +511,9 @@ func (r *orderResolver) Fulfillments(ctx context.Context, obj *commerce.Order, f
 	return connection(ctx, model.OrderFulfillmentList, &q)
 }
 
-const fieldOrderAccountRep = 31
+const fieldOrderCanShipFrom = 14
+
+const fieldOrderAccountRep = 32
 
 func (r *orderResolver) AccountRep(ctx context.Context, obj *commerce.Order) (*commerce.Employee, error) {
 	return reference(ctx, model.EmployeeByID, obj.AccountRepID)
@@ -1358,6 +1360,17 @@ func (r *pendingRecords) warehouse(selections []*operation.SelectionSet) *pendin
 	return &r.warehouses
 }
 
+// key converts the arguments to the key of a record. It returns false if an ID is malformed.
+func (a *quoteCanShipFromArguments) key(parent commerce.SKU) (key model.InventoryLevelKey, ok bool) {
+	key.SKU = parent
+	if key.Warehouse, ok = lookupID[commerce.WarehouseID](a.warehouseID); !ok {
+		return key, false
+	}
+	return key, true
+}
+
+const fieldQuoteCanShipFrom = 4
+
 const fieldReturnOrder = 12
 
 func (r *returnResolver) Order(ctx context.Context, obj *commerce.Return) (*commerce.Order, error) {
@@ -1593,6 +1606,9 @@ func (r *Resolver) Product() ProductResolver { return &productResolver{r} }
 // Query returns the resolvers of Query.
 func (r *Resolver) Query() QueryResolver { return &queryResolver{r} }
 
+// Quote returns the resolvers of Quote.
+func (r *Resolver) Quote() QuoteResolver { return &quoteResolver{r} }
+
 // Return returns the resolvers of Return.
 func (r *Resolver) Return() ReturnResolver { return &returnResolver{r} }
 
@@ -1624,6 +1640,7 @@ type (
 	paymentResolver          struct{ *Resolver }
 	productResolver          struct{ *Resolver }
 	queryResolver            struct{ *Resolver }
+	quoteResolver            struct{ *Resolver }
 	returnResolver           struct{ *Resolver }
 	subscriptionResolver     struct{ *Resolver }
 	unmatchedPaymentResolver struct{ *Resolver }

@@ -3,7 +3,7 @@
 package model
 
 // LastPattern is the highest number of an access pattern.
-const LastPattern = 54
+const LastPattern = 56
 
 // builtInPatterns returns every access pattern that Ordergraph declares, by number.
 func builtInPatterns() []AccessPattern {
@@ -62,6 +62,7 @@ func builtInPatterns() []AccessPattern {
 		StatusChangesOfAll.AccessPattern,
 		OrdersByTag.AccessPattern,
 		UnmatchedPayments.AccessPattern,
+		LevelsOfLines.AccessPattern,
 	}
 }
 
