@@ -195,6 +195,7 @@ var documentsByType = map[string][]string{
 		`mutation{updateProduct(input:{sku:"prod_100",expectedVersion:999}){product{%s} userErrors{code}}}`,
 		`subscription{orderUpdated(id:"$O"){order{items{nodes{product{%s}}}}}}`,
 	},
+	"Quote":    {`{quote(input:{items:[{sku:"$P",quantity:1}]}){%s}}`},
 	"Category": {`{categories{nodes{%s}}}`},
 	"InventoryLevel": {
 		`{inventoryLevel(sku:"prod_100",warehouseId:"wh_sea"){%s}}`, `{product(sku:"prod_100"){inventory{nodes{%s}}}}`, `{warehouse(id:"wh_sea"){inventory{nodes{%s}}}}`,
