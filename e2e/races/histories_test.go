@@ -55,16 +55,37 @@ func TestHistories(t *testing.T) {
 			storetest.MakeReadable(t, storetest.RawTable{T: t, DB: db, Name: table, Store: store}, model.EntityLowStock.Name)
 			storetest.LoadDataset(t, store, dataset)
 			url := workload.Serve(t, store, io.Discard)
+			erased := ""
+			var erasing sync.WaitGroup
+			if rapid.Bool().Draw(rt, "erase a customer") {
+				erased = "c2"
+				erasing.Go(func() { eraseCustomer(rt, url, erased) })
+			}
 			log := runClients(rt, url, clients)
+			erasing.Wait()
 			steps += len(log)
 			audited := storetest.AssertConsistent(rt, db, table, 1)
-			changes += checkVersions(rt, audited, log)
+			changes += checkVersions(rt, audited, log, erased)
 			checkStock(rt, audited, log, w)
 			checkPrices(rt, audited, log, w)
 			orders += len(audited.Orders)
 		})
 		t.Logf("%d mutations sent, %d changes made, %d of them new orders", steps, changes, orders)
 	})
+}
+
+// eraseCustomer sends requests until no order of the customer is left to erase. One request erases one order.
+func eraseCustomer(t *rapid.T, url, id string) {
+	c := workload.NewClient()
+	defer c.HTTP.CloseIdleConnections()
+	for done := false; !done; {
+		a, err := c.Send(context.Background(), url, workload.Mutation{Field: "eraseCustomer", Input: map[string]any{"customerId": id}})
+		if err != nil || !a.Succeeded() {
+			t.Errorf("eraseCustomer: %v, %v", a, err)
+			return
+		}
+		done = strings.Contains(a.RecordJSON, `"erased":true`)
+	}
 }
 
 // runClients executes the steps of all clients concurrently and returns the responses.
@@ -138,8 +159,9 @@ func recordOf(a *storetest.AuditResult, subject string) storetest.Record {
 // confirmed change created one version, and no other change was made. checkVersions returns the
 // number of changes. It omits inventory levels, because shipments change them, too, and warehouses,
 // because new inventory levels change their numbers. checkStock verifies the levels. It also omits
-// orders with payments, returns or fulfillments, because their responses do not contain the order's version.
-func checkVersions(t *rapid.T, a *storetest.AuditResult, log []sentMutation) int {
+// orders with payments, returns or fulfillments, because their responses do not contain the order's version,
+// and the records of the erased customer.
+func checkVersions(t *rapid.T, a *storetest.AuditResult, log []sentMutation, erased string) int {
 	returned, paid, n := map[string]map[int]bool{}, map[string]bool{}, 0
 	for _, e := range log {
 		if !e.response.Succeeded() {
@@ -161,6 +183,9 @@ func checkVersions(t *rapid.T, a *storetest.AuditResult, log []sentMutation) int
 	}
 	for subject, versions := range returned {
 		r := recordOf(a, subject)
+		if subject == "customer "+erased {
+			continue
+		}
 		if r == nil {
 			t.Errorf("a response returned %s, but it does not exist", subject)
 			continue
@@ -171,7 +196,7 @@ func checkVersions(t *rapid.T, a *storetest.AuditResult, log []sentMutation) int
 				t.Errorf("%s: a response returned version %d, but the record has version %d", subject, v, last)
 			}
 		}
-		if strings.HasPrefix(subject, "inventoryLevel") || strings.HasPrefix(subject, "warehouse ") || paid[subject] {
+		if strings.HasPrefix(subject, "inventoryLevel") || strings.HasPrefix(subject, "warehouse ") || paid[subject] || erased != "" && r.Text("customerId") == erased {
 			continue
 		}
 		// No response returned version 1 of the records of the fixture.
