@@ -170,7 +170,7 @@ func TestJWTSecretRotation(t *testing.T) {
 // When the file with the secrets of a webhook changes, the new secrets replace the previous ones,
 // without a restart. Two secrets are valid while the provider changes its own.
 func TestWebhookSecretRotation(t *testing.T) {
-	first, second := "whsec_"+strings.Repeat("b2xk", 8), "whsec_"+strings.Repeat("bmV3", 8)
+	first, second := "whsec_"+strings.Repeat("b2xkZXIx", 4), "whsec_"+strings.Repeat("bmV3ZXIx", 4)
 	for name, sign := range map[string]func(secret, body string) http.Header{
 		"stripe": func(secret, body string) http.Header {
 			at := time.Now()
@@ -235,7 +235,7 @@ func TestCommandsOfWebhookDocs(t *testing.T) {
 			t.Skip(err)
 		}
 	}
-	secret := "whsec_" + strings.Repeat("b2xk", 8)
+	secret := "whsec_" + strings.Repeat("b2xkZXIx", 4)
 	_, url := serve(t, "-addr 127.0.0.1:0", "ORDERGRAPH_WEBHOOK_SECRETS_STRIPE="+secret, "ORDERGRAPH_WEBHOOK_SECRETS_PAYMENTS="+secret, "ORDERGRAPH_CONFIRM_PAID=on")
 	for _, path := range []string{"/webhooks/stripe", "/webhooks/payments"} {
 		commands := findInFile(t, "docs/webhooks.md", "(?s)```sh\n(at=[^`]*localhost:8080"+path+" [^`]*)```")

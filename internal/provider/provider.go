@@ -1,5 +1,6 @@
 // Package provider verifies and decodes the webhooks of payment providers. Each provider has its
-// own file, and the function All lists them. Within the module, the package imports only commerce.
+// own file, and the function All lists them. Within the module, the package imports only commerce
+// and internal/setting.
 package provider
 
 import (
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/internal/setting"
 )
 
 // Provider is a kind of webhook: how its requests are signed, and what they contain. A Provider has
@@ -79,6 +81,9 @@ func (w *Webhook) ChangeSecrets(secrets string) error {
 	for _, secret := range strings.FieldsFunc(secrets, func(r rune) bool { return strings.ContainsRune(", \t\r\n", r) }) {
 		if len(secret) < MinSecretLength {
 			return errors.New("contains a secret that is too short")
+		}
+		if setting.CanBeGuessed(strings.TrimPrefix(secret, "whsec_")) {
+			return errors.New("contains a secret that can be guessed, because it has too few different characters")
 		}
 		v, err := w.NewVerifier(secret)
 		if err != nil {

@@ -130,7 +130,7 @@ func TestUnusableSecrets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, secrets := range []string{"", " ,\n", "MARKER", good + ",MARKER"} {
+		for _, secrets := range []string{"", " ,\n", "MARKER", good + ",MARKER", strings.Repeat("\x00", 32), "whsec_" + strings.Repeat("x", 32), good + "\n" + strings.Repeat("A", 32)} {
 			if err := w.ChangeSecrets(secrets); err == nil || strings.Contains(err.Error(), "MARKER") {
 				t.Errorf("%s: %q: %v", p.Name(), secrets, err)
 			}

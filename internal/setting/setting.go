@@ -200,13 +200,16 @@ func Secret(target *[]byte, minimum int) Value {
 		if len(text) < minimum {
 			return fmt.Errorf("has %d characters: "+advice, len(text), minimum)
 		}
-		if n := distinctCharacters(text); n < minDistinct {
-			return fmt.Errorf("can be guessed, because it has only %d different characters, without blanks and NUL characters: "+advice, n, minimum)
+		if CanBeGuessed(text) {
+			return fmt.Errorf("can be guessed, because it has only %d different characters, without blanks and NUL characters: "+advice, distinctCharacters(text), minimum)
 		}
 		*target = []byte(text)
 		return nil
 	}}
 }
+
+// CanBeGuessed reports whether a secret has too few different characters.
+func CanBeGuessed(secret string) bool { return distinctCharacters(secret) < minDistinct }
 
 // ParsedSecret returns a Value that is a secret with the given parser. The errors of the parser
 // complete a sentence that begins with the name of the setting. They must not contain the secret.
