@@ -22,7 +22,8 @@ import (
 
 // webhookHandler serves the webhook of a payment provider. Its requests are signed and carry no
 // token, so they cost no points. Instead, the provider has a share of the requests in progress. A
-// request with a wrong signature is charged to the rate limit of its network address.
+// request with a wrong signature or an incomplete body is charged to the rate limit of its network
+// address.
 type webhookHandler struct {
 	httpHandler
 	webhook     *provider.Webhook
@@ -70,13 +71,16 @@ func (h webhookHandler) receive(w http.ResponseWriter, r *http.Request) *refusal
 		return refused
 	}
 	body, refused := h.readBody(w, r)
+	address := r.WithContext(graph.WithPrincipal(r.Context(), anonymousPrincipal(r.RemoteAddr)))
 	if refused != nil {
+		if _, limited := h.charge(address, len(body)); limited != nil {
+			return limited
+		}
 		return refused
 	}
 	events, err := h.webhook.Receive(body, r.Header, h.store.Now())
 	switch {
 	case errors.Is(err, provider.ErrSignature):
-		address := r.WithContext(graph.WithPrincipal(r.Context(), anonymousPrincipal(r.RemoteAddr)))
 		if _, limited := h.charge(address, len(body)); limited != nil {
 			return limited
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -295,6 +296,26 @@ func TestWebhookForgeries(t *testing.T) {
 	}
 	if names := w.wire.operationNames(); len(names) > 0 {
 		t.Errorf("forged requests made the requests %v", names)
+	}
+	// The bytes of a body that is refused are charged, too.
+	others := newWebhooks(t, w.fixture, server.Options{
+		Graph:  graph.Options{Limits: document.Limits{Cost: 100}, Rates: rate.Options{Burst: 100, Restore: 1, Now: func() time.Time { return opening }}},
+		Limits: server.Limits{Body: 4096},
+	})
+	long := func() int {
+		r := httptest.NewRequest(http.MethodPost, "/webhooks/stripe", io.MultiReader(strings.NewReader(strings.Repeat(" ", 5000))))
+		r.Header.Set("Content-Type", "application/json")
+		answer := httptest.NewRecorder()
+		others.ServeHTTP(answer, r)
+		return answer.Code
+	}
+	if got := long(); got != http.StatusRequestEntityTooLarge {
+		t.Errorf("the status of a body that is too long is %d", got)
+	}
+	for i := 0; long() != http.StatusTooManyRequests; i++ {
+		if i == 150 {
+			t.Fatal("bodies that are too long are not limited")
+		}
 	}
 	w.log.checkEmpty(t)
 	for range 3 {
