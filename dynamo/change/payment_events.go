@@ -19,19 +19,19 @@ import (
 // returns the user error. It is commerce.NotFound if the order does not exist, or otherwise an
 // error of RecordPayment. Other errors: model.DerivationUnavailable, and errors from mutate.
 func (m Mutations) ReceivePayment(ctx context.Context, caller Caller, e commerce.PaymentEvent, confirmPaid bool) error {
-	var order *commerce.Order
-	cmd := commerce.PaymentRecord{Kind: e.Kind, Amount: e.Amount, Provider: e.Provider, Reference: e.Reference}
-	_, err := mutate(ctx, m.table, &model.WriteRecordPayment, caller, cmd, m.table.DecodePayment, func(ctx context.Context, c *change) (p *commerce.Payment, err error) {
-		released := false
-		if cmd.OrderID, released, err = c.orderOfPayment(ctx, e); err != nil || released {
-			return nil, err
-		}
-		p, order, err = c.recordPayment(ctx, cmd)
-		return p, err
-	})
+	order, err := m.recordEvent(ctx, caller, e)
 	if commerce.IsUserError(err) {
-		return m.addUnmatched(ctx, caller, e, err)
+		added, failed := m.addUnmatched(ctx, caller, e, err)
+		if failed != nil {
+			return failed
+		}
+		if added {
+			// If another server has read the table before this addition, and records the payment after
+			// it, the payment remains in the list. Then its order exists now.
+			order, err = m.recordEvent(ctx, caller, e)
+		}
 	}
+	confirmPaid = confirmPaid && e.Of == commerce.PaymentReferences{} // otherwise, the money was paid before
 	if err == nil && confirmPaid && order != nil && order.Status == commerce.Pending && order.PaymentState() == commerce.StatePaid {
 		_, err = m.ChangeOrderStatus(ctx, caller, commerce.OrderStatusChange{OrderID: order.ID, To: commerce.Confirmed})
 		if commerce.IsUserError(err) {
@@ -39,6 +39,23 @@ func (m Mutations) ReceivePayment(ctx context.Context, caller Caller, e commerce
 		}
 	}
 	return err
+}
+
+// recordEvent records a payment that a provider reports, and returns its order. It returns nil if
+// the event is about the release of an authorized amount.
+//
+// Errors: errors from orderOfPayment, RecordPayment and mutate.
+func (m Mutations) recordEvent(ctx context.Context, caller Caller, e commerce.PaymentEvent) (order *commerce.Order, err error) {
+	cmd := commerce.PaymentRecord{Kind: e.Kind, Amount: e.Amount, Provider: e.Provider, Reference: e.Reference}
+	_, err = mutate(ctx, m.table, &model.WriteRecordPayment, caller, cmd, m.table.DecodePayment, func(ctx context.Context, c *change) (p *commerce.Payment, err error) {
+		released := false
+		if cmd.OrderID, released, err = c.orderOfPayment(ctx, e); err != nil || released {
+			return nil, err
+		}
+		p, order, err = c.recordPayment(ctx, cmd)
+		return p, err
+	})
+	return order, err
 }
 
 // orderOfPayment returns the order to which an event belongs. released reports whether the event is
@@ -124,22 +141,24 @@ func (m Mutations) DismissUnmatchedPayment(ctx context.Context, caller Caller, c
 }
 
 // addUnmatched stores an event that could not be recorded, unless the payment has been recorded
-// meanwhile. If the event is already stored, only its reason can change. addUnmatched returns the
-// parameter reason, or an error from mutate.
-func (m Mutations) addUnmatched(ctx context.Context, caller Caller, e commerce.PaymentEvent, reason error) error {
+// meanwhile. If an event with the same reference is already stored, it is replaced. added reports
+// whether none was stored before.
+//
+// Errors: errors from mutate.
+func (m Mutations) addUnmatched(ctx context.Context, caller Caller, e commerce.PaymentEvent, reason error) (added bool, err error) {
 	u := commerce.UnmatchedPayment{ProviderReference: e.Provider + ":" + e.Reference, Kind: e.Kind, Amount: e.Amount, GivenOrderID: e.OrderID, Reason: reason.Error()}
 	if len(u.Reason) > commerce.MaxUnmatchedReason {
 		u.Reason = strings.ToValidUTF8(u.Reason[:commerce.MaxUnmatchedReason], "")
 	}
 	_, isOther := errors.AsType[commerce.AlreadyExists](reason)
-	_, err := mutate(ctx, m.table, &model.WriteRecordPayment, caller, e, m.table.DecodeUnmatchedPayment, func(ctx context.Context, c *change) (*commerce.UnmatchedPayment, error) {
+	_, err = mutate(ctx, m.table, &model.WriteRecordPayment, caller, e, m.table.DecodeUnmatchedPayment, func(ctx context.Context, c *change) (*commerce.UnmatchedPayment, error) {
 		claim, k := keysOfReference(u.ProviderReference)
 		records, err := c.read(ctx, k, claim)
-		if err != nil || records[1] != nil && !isOther {
+		if added = false; err != nil || records[1] != nil && !isOther {
 			return nil, err
 		}
 		u.FirstSeenAt = c.table.Now()
-		if records[0] == nil {
+		if added = records[0] == nil; added {
 			c.createWithCopies(&u)
 		} else {
 			before, err := c.table.DecodeUnmatchedPayment(model.Reader{Record: records[0]})
@@ -156,8 +175,5 @@ func (m Mutations) addUnmatched(ctx context.Context, caller Caller, e commerce.P
 		}
 		return &u, nil
 	})
-	if err != nil {
-		return err
-	}
-	return reason
+	return added, err
 }

@@ -169,6 +169,36 @@ func TestWebhookWhileThePaymentIsRecorded(t *testing.T) {
 	}
 }
 
+// Two servers receive an event at the same time, while another one places the order. One of them
+// sets the payment aside, after the other one has planned to record it. Then the list of unmatched
+// payments does not keep the payment.
+func TestWebhookWhileThePaymentIsSetAside(t *testing.T) {
+	t.Parallel()
+	db := storetest.Engines()[0].Client(t)
+	id := newFixture(t, db, smallDataset(t)).place(t, "ann", "mug")
+	w := newWebhooks(t, newFixture(t, db, smallDataset(t)), server.Options{})
+	read, planned, first := make(chan struct{}), make(chan struct{}), make(chan int)
+	w.wire.beforeNextTransaction(func() {
+		close(read)
+		<-planned
+	})
+	go func() { first <- w.deliver(w.captured(id, 900)).Code }()
+	<-read
+	w.place(t, "ann", "mug")
+	w.wire.beforeNextTransaction(func() {
+		close(planned)
+		if got := <-first; got != http.StatusOK {
+			t.Errorf("the first response is %d", got)
+		}
+	})
+	if got := w.deliver(w.captured(id, 900)); got.Code != http.StatusOK {
+		t.Errorf("%d %s", got.Code, got.Body)
+	}
+	if got := w.query(t, fmt.Sprintf(`{ unmatchedPayments { nodes { reference } } order(id: %q) { captured { amount } } }`, id)); got != `{"unmatchedPayments":{"nodes":[]},"order":{"captured":{"amount":"9.00"}}}` {
+		t.Error(got)
+	}
+}
+
 // A payment that does not fit its order is set aside. The provider repeats it for an hour, because
 // the event that must come first can arrive later.
 func TestWebhookSetsPaymentsAside(t *testing.T) {
@@ -266,6 +296,16 @@ func TestWebhookConfirmsPaidOrders(t *testing.T) {
 	check(paid, `{"status":"PENDING","paymentState":"PAID"}`)
 	pay(paid, "pi_3", cents)
 	check(paid, `{"status":"CONFIRMED","paymentState":"PAID"}`)
+
+	// A refund that has failed returns money that was paid before. If this event arrives before the
+	// one about the refund, the order is not paid.
+	half := place()
+	pay(half, "pi_4", cents/2)
+	failed := event("refund.failed", w.clock.Now(), fmt.Sprintf(`"id":"re_1","amount":%d,"currency":"usd","payment_intent":"pi_4","status":"failed"`, cents-cents/2))
+	if got := w.deliver(failed); got.Code != http.StatusOK {
+		t.Errorf("%d %s", got.Code, got.Body)
+	}
+	check(half, `{"status":"PENDING","paymentState":"PAID"}`)
 }
 
 // Forged requests record nothing, learn nothing, and are charged to their address. Requests of the
