@@ -40,6 +40,9 @@ type Order struct {
 	// ExpiresAt is when the order is cancelled unless it was confirmed, paid or held until then. It is nil
 	// if the order does not expire.
 	ExpiresAt *time.Time
+	// WaitingSince is when the order was confirmed. It is nil unless the order is confirmed, in a
+	// table that lists such orders.
+	WaitingSince *time.Time
 	// PaymentTotals is nil until a payment is recorded.
 	PaymentTotals *PaymentTotals
 	// Fulfilled is nil unless the order has fulfillments that are not cancelled.

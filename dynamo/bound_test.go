@@ -42,7 +42,7 @@ func TestRecordSizesStayWithinBounds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{model.EntityDailySales.Name, model.EntityLowStock.Name} {
+	for _, name := range []string{model.EntityDailySales.Name, model.EntityLowStock.Name, model.EntityOrderWaiting.Name} {
 		storetest.MakeReadable(t, storetest.RawTable{T: t, DB: db, Name: table, Store: store}, name)
 	}
 	rep, house, customer := commerce.EmployeeID(id(0)), commerce.WarehouseID(id(0)), commerce.CustomerID(id(0))
@@ -80,6 +80,11 @@ func TestRecordSizesStayWithinBounds(t *testing.T) {
 	must(err)
 	order.ExpiresAt = new(placed.PlacedAt.Add(time.Hour))
 	_, err = store.PlaceOrder(ctx, caller(), order)
+	must(err)
+	order.ExpiresAt = nil
+	waiting, err := store.PlaceOrder(ctx, caller(), order)
+	must(err)
+	_, err = store.ChangeOrderStatus(ctx, caller(), commerce.OrderStatusChange{OrderID: waiting.ID, To: commerce.Confirmed})
 	must(err)
 	tags := commerce.TagsChange{OrderID: placed.ID}
 	for n := range commerce.MaxTags {

@@ -210,7 +210,7 @@ func (s *Store) keepListed(ctx context.Context, l listQuery, rows []row) error {
 	}
 	records, err := s.table.GetMany(ctx, l.pattern.Records, keys)
 	for i, r := range records {
-		if !e.HasElement(edges[i].Key(), r) {
+		if !e.Lists(edges[i].Key(), r) {
 			r = model.Reader{}
 		}
 		*edges[i] = r

@@ -144,7 +144,7 @@ var documentsByType = map[string][]string{
 		`mutation{setOrderItem(input:{orderId:"$O",sku:"$P",quantity:1,expectedVersion:999}){order{%s} userErrors{code}}}`,
 		`mutation{removeOrderItem(input:{orderId:"$O",sku:"$P",expectedVersion:999}){order{%s} userErrors{code}}}`,
 		`mutation{holdOrder(input:{orderId:"$O",reason:"r",expectedVersion:999}){order{%s} userErrors{code}}}`,
-		`mutation{tagOrder(input:{orderId:"$O",expectedVersion:999}){order{%s} userErrors{code}}}`, `{ordersByTag(tag:"t"){nodes{%s}}}`,
+		`mutation{tagOrder(input:{orderId:"$O",expectedVersion:999}){order{%s} userErrors{code}}}`, `{ordersByTag(tag:"t"){nodes{%s}}}`, `{ordersToShip{nodes{%s}}}`,
 		`mutation{setAdjustments(input:{orderId:"$O",adjustments:[],expectedVersion:999}){order{%s} userErrors{code}}}`,
 		`mutation{updateOrder(input:{orderId:"$O",expectedVersion:999}){order{%s} userErrors{code}}}`,
 		`mutation{releaseOrder(input:{orderId:"$O",expectedVersion:999}){order{%s} userErrors{code}}}`,

@@ -5032,20 +5032,22 @@ func numberOrder(name string) (int, operation.ArgumentsReader) {
 		return 25, nil
 	case "expiresAt":
 		return 26, nil
-	case "shippingAddress":
+	case "waitingSince":
 		return 27, nil
-	case "billingAddress":
+	case "shippingAddress":
 		return 28, nil
-	case "contact":
+	case "billingAddress":
 		return 29, nil
-	case "trackingNumber":
+	case "contact":
 		return 30, nil
-	case "carrier":
+	case "trackingNumber":
 		return 31, nil
-	case "accountRep":
+	case "carrier":
 		return 32, nil
-	case "version":
+	case "accountRep":
 		return 33, nil
+	case "version":
+		return 34, nil
 	default:
 		return 0, nil
 	}
@@ -5270,7 +5272,13 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		}
 		x.out = scalar.AppendDateTime(x.out, *obj.ExpiresAt)
 		return true
-	case 27: // shippingAddress
+	case 27: // waitingSince
+		if obj.WaitingSince == nil {
+			return x.writeNull()
+		}
+		x.out = scalar.AppendDateTime(x.out, *obj.WaitingSince)
+		return true
+	case 28: // shippingAddress
 		if obj.ShippingAddress == nil {
 			return x.writeNull()
 		}
@@ -5278,7 +5286,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectAddress(f.Set, obj.ShippingAddress)
 		x.leave()
 		return written || x.writeNull()
-	case 28: // billingAddress
+	case 29: // billingAddress
 		if obj.BillingAddress == nil {
 			return x.writeNull()
 		}
@@ -5286,7 +5294,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectAddress(f.Set, obj.BillingAddress)
 		x.leave()
 		return written || x.writeNull()
-	case 29: // contact
+	case 30: // contact
 		if obj.Contact == nil {
 			return x.writeNull()
 		}
@@ -5294,7 +5302,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectOrderContact(f.Set, obj.Contact)
 		x.leave()
 		return written || x.writeNull()
-	case 30: // trackingNumber
+	case 31: // trackingNumber
 		v, ok := x.resolveOrderTrackingNumber(f, obj)
 		if !ok {
 			return x.writeNull()
@@ -5304,7 +5312,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		}
 		x.out = scalar.AppendString(x.out, *v)
 		return true
-	case 31: // carrier
+	case 32: // carrier
 		v, ok := x.resolveOrderCarrier(f, obj)
 		if !ok {
 			return x.writeNull()
@@ -5314,7 +5322,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		}
 		x.out = scalar.AppendString(x.out, *v)
 		return true
-	case 32: // accountRep
+	case 33: // accountRep
 		v, ok := x.resolveOrderAccountRep(f, obj)
 		if !ok {
 			return x.writeNull()
@@ -5326,7 +5334,7 @@ func (x *execution) fieldOrder(f *operation.Field, obj *commerce.Order) bool {
 		written := x.objectEmployee(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 33: // version
+	case 34: // version
 		x.out = scalar.AppendInt(x.out, obj.Version)
 		return true
 	case 0:
@@ -7595,38 +7603,40 @@ func numberQuery(name string) (int, operation.ArgumentsReader) {
 		return 14, readQueryUnmatchedPaymentsArguments
 	case "expiringOrders":
 		return 15, readQueryExpiringOrdersArguments
+	case "ordersToShip":
+		return 16, readQueryOrdersToShipArguments
 	case "returns":
-		return 16, readQueryReturnsArguments
+		return 17, readQueryReturnsArguments
 	case "orderByTrackingNumber":
-		return 17, readQueryOrderByTrackingNumberArguments
+		return 18, readQueryOrderByTrackingNumberArguments
 	case "product":
-		return 18, readQueryProductArguments
+		return 19, readQueryProductArguments
 	case "productsBySku":
-		return 19, readQueryProductsBySkuArguments
+		return 20, readQueryProductsBySkuArguments
 	case "quote":
-		return 20, readQueryQuoteArguments
+		return 21, readQueryQuoteArguments
 	case "products":
-		return 21, readQueryProductsArguments
+		return 22, readQueryProductsArguments
 	case "categories":
-		return 22, readQueryCategoriesArguments
+		return 23, readQueryCategoriesArguments
 	case "inventoryLevel":
-		return 23, readQueryInventoryLevelArguments
+		return 24, readQueryInventoryLevelArguments
 	case "employee":
-		return 24, readQueryEmployeeArguments
+		return 25, readQueryEmployeeArguments
 	case "employees":
-		return 25, readQueryEmployeesArguments
+		return 26, readQueryEmployeesArguments
 	case "employeesByName":
-		return 26, readQueryEmployeesByNameArguments
+		return 27, readQueryEmployeesByNameArguments
 	case "employeesByJobTitle":
-		return 27, readQueryEmployeesByJobTitleArguments
+		return 28, readQueryEmployeesByJobTitleArguments
 	case "warehouse":
-		return 28, readQueryWarehouseArguments
+		return 29, readQueryWarehouseArguments
 	case "warehouses":
-		return 29, readQueryWarehousesArguments
+		return 30, readQueryWarehousesArguments
 	case "_entities":
-		return 30, readQueryEntitiesArguments
+		return 31, readQueryEntitiesArguments
 	case "_service":
-		return 31, nil
+		return 32, nil
 	default:
 		return 0, nil
 	}
@@ -7811,7 +7821,19 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectOrderConnection(f.Set, v)
 		x.leave()
 		return written
-	case 16: // returns
+	case 16: // ordersToShip
+		v, ok := x.resolveQueryOrdersToShip(f)
+		if !ok {
+			return false
+		}
+		if v == nil {
+			return x.recordMissing(f, nullElement)
+		}
+		x.enter(f)
+		written := x.objectOrderConnection(f.Set, v)
+		x.leave()
+		return written
+	case 17: // returns
 		v, ok := x.resolveQueryReturns(f)
 		if !ok {
 			return false
@@ -7823,7 +7845,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectReturnConnection(f.Set, v)
 		x.leave()
 		return written
-	case 17: // orderByTrackingNumber
+	case 18: // orderByTrackingNumber
 		v, ok := x.resolveQueryOrderByTrackingNumber(f)
 		if !ok {
 			return x.writeNull()
@@ -7835,7 +7857,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectOrder(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 18: // product
+	case 19: // product
 		v, ok := x.resolveQueryProduct(f)
 		if !ok {
 			return x.writeNull()
@@ -7847,13 +7869,13 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectProduct(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 19: // productsBySku
+	case 20: // productsBySku
 		v, ok := x.resolveQueryProductsBySku(f)
 		if !ok {
 			return false
 		}
 		return x.listProductOrNull(f, v)
-	case 20: // quote
+	case 21: // quote
 		v, ok := x.resolveQueryQuote(f)
 		if !ok {
 			return x.writeNull()
@@ -7865,7 +7887,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectQuote(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 21: // products
+	case 22: // products
 		v, ok := x.resolveQueryProducts(f)
 		if !ok {
 			return false
@@ -7877,7 +7899,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectProductConnection(f.Set, v)
 		x.leave()
 		return written
-	case 22: // categories
+	case 23: // categories
 		v, ok := x.resolveQueryCategories(f)
 		if !ok {
 			return false
@@ -7889,7 +7911,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectCategoryConnection(f.Set, v)
 		x.leave()
 		return written
-	case 23: // inventoryLevel
+	case 24: // inventoryLevel
 		v, ok := x.resolveQueryInventoryLevel(f)
 		if !ok {
 			return x.writeNull()
@@ -7901,7 +7923,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectInventoryLevel(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 24: // employee
+	case 25: // employee
 		v, ok := x.resolveQueryEmployee(f)
 		if !ok {
 			return x.writeNull()
@@ -7913,7 +7935,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployee(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 25: // employees
+	case 26: // employees
 		v, ok := x.resolveQueryEmployees(f)
 		if !ok {
 			return false
@@ -7925,7 +7947,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
-	case 26: // employeesByName
+	case 27: // employeesByName
 		v, ok := x.resolveQueryEmployeesByName(f)
 		if !ok {
 			return false
@@ -7937,7 +7959,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
-	case 27: // employeesByJobTitle
+	case 28: // employeesByJobTitle
 		v, ok := x.resolveQueryEmployeesByJobTitle(f)
 		if !ok {
 			return false
@@ -7949,7 +7971,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
-	case 28: // warehouse
+	case 29: // warehouse
 		v, ok := x.resolveQueryWarehouse(f)
 		if !ok {
 			return x.writeNull()
@@ -7961,7 +7983,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectWarehouse(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 29: // warehouses
+	case 30: // warehouses
 		v, ok := x.resolveQueryWarehouses(f)
 		if !ok {
 			return false
@@ -7973,13 +7995,13 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectWarehouseConnection(f.Set, v)
 		x.leave()
 		return written
-	case 30: // _entities
+	case 31: // _entities
 		v, ok := x.resolveQueryEntities(f)
 		if !ok {
 			return false
 		}
 		return x.list_EntityOrNull(f, v)
-	case 31: // _service
+	case 32: // _service
 		v, ok := x.resolveQueryService(f)
 		if !ok {
 			return false
@@ -8361,6 +8383,35 @@ func (x *execution) resolveQueryExpiringOrders(f *operation.Field) (v *paging.Co
 	x.currentField = f
 	x.pages++
 	v, err := x.queryResolvers.ExpiringOrders(x.resolverCtx, a.first, a.after, a.last, a.before)
+	return v, x.recordError(f, err)
+}
+
+type queryOrdersToShipArguments struct {
+	first  *int32
+	after  *string
+	last   *int32
+	before *string
+}
+
+func readQueryOrdersToShipArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_ordersToShip_args(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return &queryOrdersToShipArguments{
+		first:  read["first"].(*int32),
+		after:  read["after"].(*string),
+		last:   read["last"].(*int32),
+		before: read["before"].(*string),
+	}, nil
+}
+
+func (x *execution) resolveQueryOrdersToShip(f *operation.Field) (v *paging.Connection[*commerce.Order], ok bool) {
+	defer x.recoverPanic(f, &ok)
+	a := f.ArgumentsIn(x.operation.arguments).(*queryOrdersToShipArguments)
+	x.currentField = f
+	x.pages++
+	v, err := x.queryResolvers.OrdersToShip(x.resolverCtx, a.first, a.after, a.last, a.before)
 	return v, x.recordError(f, err)
 }
 

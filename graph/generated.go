@@ -419,6 +419,7 @@ type ComplexityRoot struct {
 		TrackingNumber       func(childComplexity int) int
 		UpdatedAt            func(childComplexity int) int
 		Version              func(childComplexity int) int
+		WaitingSince         func(childComplexity int) int
 	}
 
 	OrderAdjustment struct {
@@ -600,6 +601,7 @@ type ComplexityRoot struct {
 		OrdersByPaymentState  func(childComplexity int, paymentState commerce.PaymentDue, first *int32, after *string, last *int32, before *string) int
 		OrdersByStatus        func(childComplexity int, status commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) int
 		OrdersByTag           func(childComplexity int, tag string, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) int
+		OrdersToShip          func(childComplexity int, first *int32, after *string, last *int32, before *string) int
 		Product               func(childComplexity int, sku string) int
 		Products              func(childComplexity int, category *string, namePrefix *string, first *int32, after *string, last *int32, before *string) int
 		ProductsBySku         func(childComplexity int, skus []string) int
@@ -1011,6 +1013,7 @@ type QueryResolver interface {
 	OrdersByTag(ctx context.Context, tag string, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error)
 	UnmatchedPayments(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.UnmatchedPayment], error)
 	ExpiringOrders(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error)
+	OrdersToShip(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error)
 	Returns(ctx context.Context, status commerce.ReturnStatus, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Return], error)
 	OrderByTrackingNumber(ctx context.Context, trackingNumber string) (*commerce.Order, error)
 	Product(ctx context.Context, sku string) (*commerce.Product, error)
@@ -4223,6 +4226,42 @@ type Query {
   ): OrderConnection! @access(permission: LIST_ORDERS) @reads(pattern: "AP46")
 
   """
+  The confirmed orders that are not shipped completely. Orders that have waited longest since their
+  confirmation are first. An order that was confirmed before the table had this list is sorted by the time at which
+  it was placed. The list contains orders on hold.
+
+  New tables lack the list, because it makes each confirmed order more expensive. An operator can add it with
+  ` + "`" + `ordergraph table apply orderWaiting` + "`" + `. Until then, the field returns the error ` + "`" + `UNAVAILABLE` + "`" + `.
+
+  Cost: one DynamoDB Query per shard, and then one BatchGetItem (access patterns AP55 and AP1). Access: staff,
+  admins, services.
+  """
+  ordersToShip(
+    """
+    The maximum number of records to return, from 1 to 100. The page contains the first records of
+    the list. If ` + "`" + `after` + "`" + ` is set, it contains the first records after that cursor. If neither ` + "`" + `first` + "`" + `
+    nor ` + "`" + `last` + "`" + ` is set, the page has up to 20 records.
+    """
+    first: Int
+    """
+    Returns only records after this cursor. To read the next page, pass the ` + "`" + `endCursor` + "`" + ` of the
+    current page.
+    """
+    after: String
+    """
+    The maximum number of records to return, from 1 to 100. The page contains the last records of
+    the list. If ` + "`" + `before` + "`" + ` is set, it contains the last records before that cursor. The arguments
+    ` + "`" + `first` + "`" + ` and ` + "`" + `last` + "`" + ` cannot be combined.
+    """
+    last: Int
+    """
+    Returns only records before this cursor. To read the previous page, pass the ` + "`" + `startCursor` + "`" + ` of
+    the current page, and omit ` + "`" + `first` + "`" + ` and ` + "`" + `after` + "`" + `.
+    """
+    before: String
+  ): OrderConnection! @access(permission: LIST_ORDERS) @reads(pattern: "AP55") @reads(pattern: "AP1")
+
+  """
   The returns in a status, newest first.
 
   Cost: one DynamoDB Query per shard (access pattern AP48). Access: staff, admins, services.
@@ -5004,6 +5043,11 @@ type Order @key(fields: "id") @access(permission: READ_ORDER) {
   authorized payment is sufficient. Null if the order does not expire.
   """
   expiresAt: DateTime
+  """
+  When the order was confirmed, as long as it waits to be shipped completely. The field is null for other orders, and
+  for orders that were confirmed before the table listed orders to ship.
+  """
+  waitingSince: DateTime
   "The shipping address, or null if the order has no shipping address."
   shippingAddress: Address
   "The billing address, or null if the order has no billing address."
@@ -7856,6 +7900,44 @@ func (ec *executionContext) field_Query_ordersByTag_args(ctx context.Context, ra
 		return nil, err
 	}
 	args["before"] = arg5
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_ordersToShip_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg3
 	return args, nil
 }
 

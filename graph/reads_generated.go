@@ -513,7 +513,7 @@ func (r *orderResolver) Fulfillments(ctx context.Context, obj *commerce.Order, f
 
 const fieldOrderCanShipFrom = 14
 
-const fieldOrderAccountRep = 32
+const fieldOrderAccountRep = 33
 
 func (r *orderResolver) AccountRep(ctx context.Context, obj *commerce.Order) (*commerce.Employee, error) {
 	return reference(ctx, model.EmployeeByID, obj.AccountRepID)
@@ -847,6 +847,12 @@ func (a *queryExpiringOrdersArguments) list(q *paging.Request, beyond operation.
 
 // list adds the arguments to a request. Cursors are valid only for the same arguments,
 // except the arguments that choose the page.
+func (a *queryOrdersToShipArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
+	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
+}
+
+// list adds the arguments to a request. Cursors are valid only for the same arguments,
+// except the arguments that choose the page.
 func (a *queryReturnsArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
 	q.FilterReturnStatus("status", a.status)
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
@@ -1046,7 +1052,15 @@ func (r *queryResolver) ExpiringOrders(ctx context.Context, first *int32, after 
 	return connection(ctx, model.OrdersByExpiry, &q)
 }
 
-const fieldQueryReturns = 16
+const fieldQueryOrdersToShip = 16
+
+func (r *queryResolver) OrdersToShip(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error) {
+	q := r.pageRequest("Query.ordersToShip")
+	(&queryOrdersToShipArguments{first, after, last, before}).list(&q, currentField(ctx).PageInfo)
+	return connection(ctx, model.OrdersToShip, &q)
+}
+
+const fieldQueryReturns = 17
 
 func (r *queryResolver) Returns(ctx context.Context, status commerce.ReturnStatus, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Return], error) {
 	q := r.pageRequest("Query.returns")
@@ -1054,9 +1068,9 @@ func (r *queryResolver) Returns(ctx context.Context, status commerce.ReturnStatu
 	return connection(ctx, model.ReturnsByStatus, &q)
 }
 
-const fieldQueryOrderByTrackingNumber = 17
+const fieldQueryOrderByTrackingNumber = 18
 
-const fieldQueryProduct = 18
+const fieldQueryProduct = 19
 
 func (r *queryResolver) Product(ctx context.Context, sku string) (*commerce.Product, error) {
 	key, ok := (&queryProductArguments{sku}).key()
@@ -1066,7 +1080,7 @@ func (r *queryResolver) Product(ctx context.Context, sku string) (*commerce.Prod
 	return record(ctx, model.ProductBySKU, key)
 }
 
-const fieldQueryProductsBySku = 19
+const fieldQueryProductsBySku = 20
 
 func (r *queryResolver) ProductsBySku(ctx context.Context, skus []string) ([]*commerce.Product, error) {
 	keys, err := (&queryProductsBySkuArguments{skus}).keys()
@@ -1076,9 +1090,9 @@ func (r *queryResolver) ProductsBySku(ctx context.Context, skus []string) ([]*co
 	return batch(ctx, model.ProductBySKU, keys)
 }
 
-const fieldQueryQuote = 20
+const fieldQueryQuote = 21
 
-const fieldQueryProducts = 21
+const fieldQueryProducts = 22
 
 func (r *queryResolver) Products(ctx context.Context, category *string, namePrefix *string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Product], error) {
 	q := r.pageRequest("Query.products")
@@ -1086,7 +1100,7 @@ func (r *queryResolver) Products(ctx context.Context, category *string, namePref
 	return connection(ctx, model.ProductsByName, &q)
 }
 
-const fieldQueryCategories = 22
+const fieldQueryCategories = 23
 
 func (r *queryResolver) Categories(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Category], error) {
 	q := r.pageRequest("Query.categories")
@@ -1094,7 +1108,7 @@ func (r *queryResolver) Categories(ctx context.Context, first *int32, after *str
 	return connection(ctx, model.Categories, &q)
 }
 
-const fieldQueryInventoryLevel = 23
+const fieldQueryInventoryLevel = 24
 
 func (r *queryResolver) InventoryLevel(ctx context.Context, sku string, warehouseID string) (*commerce.InventoryLevel, error) {
 	key, ok := (&queryInventoryLevelArguments{sku, warehouseID}).key()
@@ -1104,7 +1118,7 @@ func (r *queryResolver) InventoryLevel(ctx context.Context, sku string, warehous
 	return record(ctx, model.InventoryLevel, key)
 }
 
-const fieldQueryEmployee = 24
+const fieldQueryEmployee = 25
 
 func (r *queryResolver) Employee(ctx context.Context, id string) (*commerce.Employee, error) {
 	key, ok := (&queryEmployeeArguments{id}).key()
@@ -1114,7 +1128,7 @@ func (r *queryResolver) Employee(ctx context.Context, id string) (*commerce.Empl
 	return record(ctx, model.EmployeeByID, key)
 }
 
-const fieldQueryEmployees = 25
+const fieldQueryEmployees = 26
 
 func (r *queryResolver) Employees(ctx context.Context, hired *commerce.DateRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error) {
 	q := r.pageRequest("Query.employees")
@@ -1122,7 +1136,7 @@ func (r *queryResolver) Employees(ctx context.Context, hired *commerce.DateRange
 	return connection(ctx, model.Employees, &q)
 }
 
-const fieldQueryEmployeesByName = 26
+const fieldQueryEmployeesByName = 27
 
 func (r *queryResolver) EmployeesByName(ctx context.Context, name string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error) {
 	q := r.pageRequest("Query.employeesByName")
@@ -1130,7 +1144,7 @@ func (r *queryResolver) EmployeesByName(ctx context.Context, name string, first 
 	return connection(ctx, model.EmployeesByName, &q)
 }
 
-const fieldQueryEmployeesByJobTitle = 27
+const fieldQueryEmployeesByJobTitle = 28
 
 func (r *queryResolver) EmployeesByJobTitle(ctx context.Context, jobTitle string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error) {
 	q := r.pageRequest("Query.employeesByJobTitle")
@@ -1138,7 +1152,7 @@ func (r *queryResolver) EmployeesByJobTitle(ctx context.Context, jobTitle string
 	return connection(ctx, model.EmployeesByJobTitle, &q)
 }
 
-const fieldQueryWarehouse = 28
+const fieldQueryWarehouse = 29
 
 func (r *queryResolver) Warehouse(ctx context.Context, id string) (*commerce.Warehouse, error) {
 	key, ok := (&queryWarehouseArguments{id}).key()
@@ -1148,7 +1162,7 @@ func (r *queryResolver) Warehouse(ctx context.Context, id string) (*commerce.War
 	return record(ctx, model.WarehouseByID, key)
 }
 
-const fieldQueryWarehouses = 29
+const fieldQueryWarehouses = 30
 
 func (r *queryResolver) Warehouses(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Warehouse], error) {
 	q := r.pageRequest("Query.warehouses")
@@ -1166,6 +1180,7 @@ func (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {
 	var ordersByTag pendingKeys[dynamo.ListRequest]
 	var unmatchedPayments pendingKeys[dynamo.ListRequest]
 	var expiringOrders pendingKeys[dynamo.ListRequest]
+	var ordersToShip pendingKeys[dynamo.ListRequest]
 	var returns pendingKeys[dynamo.ListRequest]
 	var products pendingKeys[dynamo.ListRequest]
 	var categories pendingKeys[dynamo.ListRequest]
@@ -1205,6 +1220,10 @@ func (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {
 			q := p.resolver.pageRequest("Query.expiringOrders")
 			argumentsOf[queryExpiringOrdersArguments](p, f).list(&q, f.PageInfo)
 			addList(&expiringOrders, f, &q)
+		case fieldQueryOrdersToShip:
+			q := p.resolver.pageRequest("Query.ordersToShip")
+			argumentsOf[queryOrdersToShipArguments](p, f).list(&q, f.PageInfo)
+			addList(&ordersToShip, f, &q)
 		case fieldQueryReturns:
 			q := p.resolver.pageRequest("Query.returns")
 			argumentsOf[queryReturnsArguments](p, f).list(&q, f.PageInfo)
@@ -1243,6 +1262,7 @@ func (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {
 	planList(ctx, p, &ordersByTag, model.OrdersByTag, plan.orders)
 	planList(ctx, p, &unmatchedPayments, model.UnmatchedPayments, nil)
 	planList(ctx, p, &expiringOrders, model.OrdersByExpiry, plan.orders)
+	planList(ctx, p, &ordersToShip, model.OrdersToShip, plan.orders)
 	planList(ctx, p, &returns, model.ReturnsByStatus, plan.returns)
 	planList(ctx, p, &products, model.ProductsByName, plan.products)
 	planList(ctx, p, &categories, model.Categories, nil)

@@ -338,18 +338,21 @@ func (c *change) updateWithEdges(b *model.KeyBuilder, current model.Record, befo
 	c.moveClaims(oldRecords, newRecords)
 }
 
-// updateEdges writes the edges of a changed record, except the edges of elements that stay in a
-// list. current is the record in the table. oldRecords contains the record and its edges before the
-// change, newRecords after the change.
+// updateEdges writes the edges of a changed record, except edges whose keys are all that they
+// contain and stay the same. current is the record in the table. oldRecords contains the record and
+// its edges before the change, newRecords after the change.
 func (c *change) updateEdges(current model.Record, oldRecords, newRecords []model.Record) {
 	kept := c.unchangedAttributes(current, oldRecords[0], newRecords[0])
 	for _, edge := range newRecords[1:] {
 		k := model.KeyOf(edge)
 		before, e := findByKey(oldRecords, k), model.EntityOf(k)
-		if e.Kind == model.Claim || e.Each != "" && before != nil {
+		if e.Kind == model.Claim || e.KeysOnly && model.EqualRecords(before, edge) {
 			continue
 		}
-		c.writeCopy(before, edge.Merge(e.CopiedAttributes(kept)), nil)
+		if !e.KeysOnly {
+			edge.Merge(e.CopiedAttributes(kept))
+		}
+		c.writeCopy(before, edge, nil)
 	}
 	for _, edge := range oldRecords[1:] {
 		if k := model.KeyOf(edge); !isClaim(k) && findByKey(newRecords, k) == nil {

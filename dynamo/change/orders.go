@@ -197,6 +197,12 @@ func (c *change) updateOrder(ctx context.Context, current model.Record, before, 
 		return err
 	}
 	after.Version, after.UpdatedAt = before.Version+1, c.table.TimeAfter(before.UpdatedAt, lastEvent)
+	switch {
+	case after.Status != commerce.Confirmed:
+		after.WaitingSince = nil
+	case before.Status != commerce.Confirmed && c.Derivations.Writes(model.EntityOrderWaiting.Name):
+		after.WaitingSince = new(after.UpdatedAt)
+	}
 	var when table.Condition
 	if rep := current["accountRepId"]; rep == nil || model.EqualsText(rep, "") {
 		after.AccountRepID, when = c.accountRepOfCopy(*before)

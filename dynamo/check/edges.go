@@ -62,7 +62,7 @@ func (r *recordWithEdges) put(rec model.Record) { r.records[model.KeyOf(rec)] = 
 func (r *recordWithEdges) keys() []model.Keys {
 	ks := []model.Keys{r.primaryKey}
 	for _, e := range r.entity.Edges() {
-		if e.Each == "" {
+		if !e.KeysOnly {
 			ks = append(ks, r.edgeKey(e))
 		}
 	}
@@ -217,8 +217,7 @@ func (r *recordWithEdges) verifyEdgesOf(diag *diagnosis, e *model.Entity, want m
 func (r *recordWithEdges) verifyEdge(diag *diagnosis, e *model.Entity, k model.Keys, want model.Record, noRecord bool) {
 	relation := strings.Join(e.IndexAttributes(), ", ")
 	if e.Each != "" {
-		names := e.SK.Placeholders()
-		relation = names[len(names)-1] + " " + e.KeyValues(k)[names[len(names)-1]]
+		relation = fmt.Sprintf("%q in %s", e.Element(k), e.Each)
 	}
 	left := func(name string) bool { return diag.mustLeaveUnchanged(e, k, name) }
 	switch have := r.records[k]; {

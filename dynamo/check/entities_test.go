@@ -59,6 +59,7 @@ func newTableWithEveryEntity(t *testing.T, db *dynamodb.Client) storetest.RawTab
 	}
 	r := storetest.NewRawTable(t, db, dataset, dynamo.Options{})
 	storetest.MakeReadable(t, r, model.EntityDailySales.Name)
+	storetest.MakeReadable(t, r, model.EntityOrderWaiting.Name)
 	storetest.MakeReadable(t, r, model.EntityLowStock.Name)
 	r.Check(check.Options{Repair: true}) // add up the sales, and list the low stock
 	ctx, caller := context.Background(), change.Caller{ID: "me", Name: "me", IdempotencyKey: "k"}

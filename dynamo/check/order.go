@@ -571,7 +571,7 @@ func (v *orderVerifier) headerRecords(t *table.Table, o commerce.Order) []header
 		{&model.EntityCustomerOrder, v.copyKey(t, o.CustomerID), v.copies[o.CustomerID]},
 	}
 	for _, e := range model.EntityOrder.Edges() {
-		if e.Each == "" && t.Layout.Derivations().Writes(e.Name) {
+		if !e.KeysOnly && t.Layout.Derivations().Writes(e.Name) {
 			records = append(records, headerRecord{e, v.edges.edgeKey(e), v.edges.edge(e)})
 		}
 	}

@@ -13,13 +13,13 @@ import (
 // Edges returns all edges of an entity.
 func (e *Entity) Edges() []*Entity { return edges[e.Name] }
 
-// EdgesCopying returns the edges that contain at least one of the named attributes, which are no
-// lists.
+// EdgesCopying returns the edges that contain at least one of the named attributes. The attributes
+// are in no keys.
 func (e *Entity) EdgesCopying(names iter.Seq[string]) []*Entity {
 	var found []*Entity
 	for _, edge := range e.Edges() {
 		for name := range names {
-			if edge.Each == "" && !slices.Contains(edge.Omitted, name) {
+			if !edge.KeysOnly && !slices.Contains(edge.Omitted, name) {
 				found = append(found, edge)
 				break
 			}
@@ -122,12 +122,14 @@ func (e *Entity) IndexAttributes() []string {
 }
 
 // CopiedAttributes returns the attributes that the edge e copies from a record: all but e.Omitted,
-// or for the element of a list, only those in the keys.
+// or only those in its keys.
 func (e *Entity) CopiedAttributes(attributes Record) Record {
-	if e.Each != "" {
+	if e.KeysOnly {
 		copied := Record{}
-		for _, name := range e.Of.primaryKeyAttributes() {
-			copied[name] = attributes[name]
+		for _, name := range e.keyPlaceholders() {
+			if value := e.placeholderValue(name, attributes); value != "" {
+				copied[e.AttributeForPlaceholder(name)] = Str(value)
+			}
 		}
 		return copied
 	}
@@ -162,10 +164,20 @@ func (e *Entity) primaryKeyAttributes() []string {
 	return names
 }
 
-// elementAttribute returns the name of the attribute that contains the element of a list in an edge
-// (see Entity.Each).
-func (e *Entity) elementAttribute() string {
-	names := e.primaryKeyAttributes()
+// keyPlaceholders returns the placeholders in all keys, each once.
+func (e *Entity) keyPlaceholders() []string {
+	names := e.IndexSK.appendPlaceholders(e.IndexPK.appendPlaceholders(e.SK.appendPlaceholders(e.PK.Placeholders())))
+	for i := len(names) - 1; i > 0; i-- {
+		if slices.Contains(names[:i], names[i]) {
+			names = slices.Delete(names, i, i+1)
+		}
+	}
+	return names
+}
+
+// element returns the placeholder that represents the element of a list in the keys of an edge.
+func (e *Entity) element() string {
+	names := e.SK.Placeholders()
 	return names[len(names)-1]
 }
 
@@ -178,18 +190,28 @@ func (b *KeyBuilder) elements(e *Entity, attributes Record) []Record {
 	var edges []Record
 	for _, element := range list.Texts(e.Each) {
 		edge := e.CopiedAttributes(attributes)
-		edge[e.elementAttribute()] = Str(element)
+		edge[e.element()] = Str(element)
 		edges = append(edges, b.record(e, edge))
 	}
 	return edges
 }
 
-// HasElement reports whether r contains the element that an edge of the entity e with the primary
-// key k lists.
-func (e *Entity) HasElement(k Keys, r Reader) bool {
-	names := e.SK.Placeholders()
-	element := e.KeyValues(k)[names[len(names)-1]]
-	return slices.ContainsFunc(r.Texts(e.Each), func(text string) bool { return commerce.NormalizeName(text) == element })
+// Element returns the element of a list that the edge with the primary key k represents.
+func (e *Entity) Element(k Keys) string { return e.KeyValues(k)[e.element()] }
+
+// Lists reports whether the record r still has the KeysOnly edge of the entity e with the primary
+// key k.
+func (e *Entity) Lists(k Keys, r Reader) bool {
+	if e.Each != "" {
+		return slices.ContainsFunc(r.Texts(e.Each), func(text string) bool { return commerce.NormalizeName(text) == e.Element(k) })
+	}
+	attributes := Record{}
+	for _, name := range append(e.keyPlaceholders(), "status") {
+		if text := r.Text(name); text != "" {
+			attributes[name] = Str(text)
+		}
+	}
+	return e.hasIndexValues(attributes)
 }
 
 // ClaimantAttribute returns the first of the ClaimantAttributes.
@@ -247,8 +269,8 @@ func (e *Entity) valueCodec() recordCodec {
 	switch {
 	case e.Kind == Claim:
 		return keyOnlyCodec(e.ClaimantAttributes())
-	case e.Each != "":
-		return keyOnlyCodec(e.primaryKeyAttributes())
+	case e.KeysOnly:
+		return keyOnlyCodec(e.keyPlaceholders())
 	}
 	return e.BaseEntity().codec
 }
@@ -296,14 +318,14 @@ func (e *Entity) hasIndexValues(attributes Record) bool {
 
 // withEdges adds the writes of an entity's edges to a write pattern, or sets LowStock. The parameter
 // numbers contains the names of the attributes that the mutation changes. If numbers is empty, the
-// mutation may change all attributes except lists whose elements have edges.
+// mutation may change all attributes, except those in the keys of KeysOnly edges.
 func (p WritePattern) withEdges(entity *Entity, numbers ...string) WritePattern {
 	sameEntity := func(e Entity) bool { return e.Name == entity.Name }
 	if entity == &EntityInventoryLevel {
 		p.LowStock = true
 		return p
 	}
-	written := slices.DeleteFunc(slices.Clone(entity.Edges()), func(edge *Entity) bool { return edge.Each != "" })
+	written := slices.DeleteFunc(slices.Clone(entity.Edges()), func(edge *Entity) bool { return edge.KeysOnly })
 	if len(numbers) > 0 {
 		// The mutation writes only the edges that contain one of the numbers. To do so, it reads the
 		// record first.

@@ -114,7 +114,7 @@ func (codec *Codec) Reencode(e *Entity, r Record) ([]Record, error) {
 		return nil, err
 	case e.Kind == Claim:
 		return []Record{r}, nil // the value that it reserves is only in its key
-	case e.Each != "":
+	case e.KeysOnly:
 		return []Record{codec.KeyBuilder().record(e, e.valueCodec().encode(v))}, nil
 	}
 	return codec.KeyBuilder().encodeWithCopies(e.BaseEntity(), e.valueCodec().encode(v)), nil

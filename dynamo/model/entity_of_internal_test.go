@@ -61,7 +61,7 @@ func fullDataset() commerce.Dataset {
 		Levels:     []commerce.InventoryLevel{{SKU: "mug", WarehouseID: "w1", Quantity: 3, ReorderPoint: 5}},
 		Customers:  []commerce.Customer{{ID: "c1", Name: "Carl", Email: "Carl@example.com", AccountRepID: "e1", CreatedAt: at, UpdatedAt: at}},
 		Orders: []commerce.OrderWithItems{{
-			Order:  commerce.Order{ID: id, CustomerID: "c1", AccountRepID: "e1", Status: commerce.Shipped, Total: total, UpdatedAt: at, ExpiresAt: &at, Tags: []string{"gift", "vip"}, PaymentTotals: &commerce.PaymentTotals{Authorized: price, Captured: price, Refunded: price}},
+			Order:  commerce.Order{ID: id, CustomerID: "c1", AccountRepID: "e1", Status: commerce.Confirmed, Total: total, UpdatedAt: at, ExpiresAt: &at, WaitingSince: &at, Tags: []string{"gift", "vip"}, PaymentTotals: &commerce.PaymentTotals{Authorized: price, Captured: price, Refunded: price}},
 			Lines:  []commerce.LineItem{{OrderID: id, CustomerID: "c1", SKU: "mug", Name: "Mug", Quantity: 1, UnitPrice: price}},
 			Events: []commerce.Event{{ID: "01HVMK3P2Q0000000000000002", OrderID: id, Type: commerce.EventPlaced, At: at}},
 		}},

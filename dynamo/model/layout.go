@@ -39,7 +39,7 @@ type CurrentLayout struct{ layout atomic.Pointer[StoredLayout] }
 // that new tables have.
 func NewCurrentLayout(l Layout) *CurrentLayout {
 	c := &CurrentLayout{}
-	c.Set(StoredLayout{Eras: l, Derivations: DerivationStatuses{EntityDailySales.Name: {State: Absent}, StatusChanges: {State: Absent}}})
+	c.Set(StoredLayout{Eras: l, Derivations: DerivationStatuses{EntityDailySales.Name: {State: Absent}, StatusChanges: {State: Absent}, EntityOrderWaiting.Name: {State: Absent}}})
 	return c
 }
 

@@ -182,9 +182,12 @@ type Entity struct {
 	IndexFeature string
 	// OnRequest reports whether a new table also lacks the derivation, because every order would cost more.
 	OnRequest bool
+	// KeysOnly reports whether an edge contains only what is in its keys. So only changes of these
+	// attributes write it.
+	KeysOnly bool
 	// Each is the name of a list of texts in the record of the entity Of. There is one edge for
-	// each text, which the last placeholder of SK represents. Such an edge contains only what is in
-	// its keys, so only changes of the list write it. For other entities, Each is empty.
+	// each text, which the last placeholder of SK represents. Such an edge is KeysOnly. For other
+	// entities, Each is empty.
 	Each string
 	// Renamed maps a placeholder in the keys to its attribute, if their names differ.
 	Renamed map[string]string
@@ -255,7 +258,10 @@ var (
 	// EntityOrderTag keeps older servers away, too. They would not know that only staff may read
 	// the tags.
 	EntityOrderTag = Entity{Name: "orderTag", Description: "order with a tag (edge)",
-		PK: "ORDER#{orderId}", SK: "WITH_TAG#{tag}", IndexPK: "TAG#{tag}", IndexSK: "ORDER#{orderId}", Sharded: true, Kind: Copy, Added: true, Of: &EntityOrder, Each: attrTags}
+		PK: "ORDER#{orderId}", SK: "WITH_TAG#{tag}", IndexPK: "TAG#{tag}", IndexSK: "ORDER#{orderId}", Sharded: true, Kind: Copy, Added: true, KeysOnly: true, Of: &EntityOrder, Each: attrTags}
+	// Each order that is confirmed would cost more, so new tables lack the edge.
+	EntityOrderWaiting = Entity{Name: "orderWaiting", Description: "confirmed order that waits to be shipped (edge)",
+		PK: "ORDER#{orderId}", SK: "WITH_WAITING", IndexPK: "WAITING", IndexSK: "{waitingSince}#{orderId}", Sharded: true, Kind: Copy, Added: true, OnRequest: true, KeysOnly: true, Of: &EntityOrder}
 	EntityReturn = Entity{Name: "return", Description: "return of pieces of an order",
 		PK: "ORDER#{orderId}", SK: "RETURN#{returnId}", IndexPK: "RETURNS#{status}", IndexSK: "RETURN#{returnId}", Sharded: true, codec: codecFor[commerce.Return](returnAttributes)}
 	EntityProduct = Entity{Name: "product", Description: "product",
@@ -352,13 +358,13 @@ var (
 	WritePlaceOrder = WritePattern{ID: "WP4", Mutation: "placeOrder", Buckets: true,
 		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts), WritesPerLine: entities(EntityOrderItem, EntityProduct), OptionalWrites: entities(EntityCustomer, EntitySpending, EntityIdempotency, EntityRepOrders, EntityDailySales, EntityOrderExpiry), Reads: entities(EntityCustomer), ReadsPerLine: entities(EntityProduct)}.withEdges(&EntityProduct, AttrAvailable, AttrOrderCount).withEdges(&EntityCustomer, AttrOrderCount)
 	WriteConfirmOrder = WritePattern{ID: "WP5", Mutation: "confirmOrder",
-		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts), OptionalWrites: entities(EntityIdempotency), Reads: entities(EntityOrder)}.withEdges(&EntityOrder)
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts), OptionalWrites: entities(EntityIdempotency, EntityOrderWaiting), Reads: entities(EntityOrder)}.withEdges(&EntityOrder)
 	WriteShipOrder = WritePattern{ID: "WP6", Mutation: "shipOrder",
-		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts), WritesPerLine: entities(EntityInventoryLevel, EntityProduct), OptionalWrites: entities(EntityIdempotency), Reads: entities(EntityOrder), ReadsItems: true, ReadsOnFailure: entities(EntityWarehouse)}.withEdges(&EntityInventoryLevel, AttrQuantity, AttrVersion).withEdges(&EntityProduct, AttrTotalInventory).withEdges(&EntityOrder).without(&EntityOrderExpiry)
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts), WritesPerLine: entities(EntityInventoryLevel, EntityProduct), OptionalWrites: entities(EntityIdempotency, EntityOrderWaiting), Reads: entities(EntityOrder), ReadsItems: true, ReadsOnFailure: entities(EntityWarehouse)}.withEdges(&EntityInventoryLevel, AttrQuantity, AttrVersion).withEdges(&EntityProduct, AttrTotalInventory).withEdges(&EntityOrder).without(&EntityOrderExpiry)
 	WriteDeliverOrder = WritePattern{ID: "WP7", Mutation: "deliverOrder",
 		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts), OptionalWrites: entities(EntityIdempotency), Reads: entities(EntityOrder)}.withEdges(&EntityOrder).without(&EntityOrderExpiry)
 	WriteCancelOrder = WritePattern{ID: "WP8", Mutation: "cancelOrder",
-		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts, EntitySpending), WritesPerLine: entities(EntityProduct), OptionalWrites: entities(EntityIdempotency, EntityDailySales), Reads: entities(EntityOrder), ReadsItems: true}.withEdges(&EntityProduct, AttrAvailable).withEdges(&EntityOrder)
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityOrderCounts, EntitySpending), WritesPerLine: entities(EntityProduct), OptionalWrites: entities(EntityIdempotency, EntityDailySales, EntityOrderWaiting), Reads: entities(EntityOrder), ReadsItems: true}.withEdges(&EntityProduct, AttrAvailable).withEdges(&EntityOrder)
 	WriteSetOrderItem = WritePattern{ID: "WP9", Mutation: "setOrderItem", Buckets: true,
 		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityProduct, EntitySpending), OptionalWrites: entities(EntityDailySales), OptionalWritesPerLine: entities(EntityOrderItem), Reads: entities(EntityOrder, EntityProduct), ReadsItems: true}.withEdges(&EntityProduct, AttrAvailable, AttrOrderCount).withEdges(&EntityOrder)
 	WriteRemoveOrderItem = WritePattern{ID: "WP10", Mutation: "removeOrderItem",
@@ -398,7 +404,7 @@ var (
 	WriteTransferInventory = WritePattern{ID: "WP30", Mutation: "transferInventory",
 		Writes: entities(EntityInventoryLevel, EntityInventoryLevel, EntityProduct), OptionalWrites: entities(EntityWarehouse, EntityIdempotency), Reads: entities(EntityInventoryLevel, EntityInventoryLevel, EntityProduct, EntityWarehouse, EntityWarehouse)}.withEdges(&EntityInventoryLevel)
 	WriteCreateFulfillment = WritePattern{ID: "WP31", Mutation: "createFulfillment",
-		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityFulfillment), WritesPerLine: entities(EntityInventoryLevel, EntityProduct), OptionalWrites: entities(EntityOrderCounts, EntityIdempotency), Reads: entities(EntityOrder), ReadsItems: true, ReadsOnFailure: entities(EntityWarehouse)}.withEdges(&EntityInventoryLevel, AttrQuantity, AttrVersion).withEdges(&EntityProduct, AttrTotalInventory).withEdges(&EntityOrder).without(&EntityOrderExpiry)
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityFulfillment), WritesPerLine: entities(EntityInventoryLevel, EntityProduct), OptionalWrites: entities(EntityOrderCounts, EntityIdempotency, EntityOrderWaiting), Reads: entities(EntityOrder), ReadsItems: true, ReadsOnFailure: entities(EntityWarehouse)}.withEdges(&EntityInventoryLevel, AttrQuantity, AttrVersion).withEdges(&EntityProduct, AttrTotalInventory).withEdges(&EntityOrder).without(&EntityOrderExpiry)
 	WriteUpdateTracking = WritePattern{ID: "WP32", Mutation: "updateTracking",
 		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityFulfillment), Reads: entities(EntityOrder, EntityFulfillment)}.withEdges(&EntityOrder).without(&EntityOrderExpiry)
 	WriteDeliverFulfillment = WritePattern{ID: "WP33", Mutation: "deliverFulfillment",
@@ -406,7 +412,7 @@ var (
 	WriteCancelFulfillment = WritePattern{ID: "WP34", Mutation: "cancelFulfillment",
 		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityFulfillment), WritesPerLine: entities(EntityInventoryLevel, EntityProduct), OptionalWrites: entities(EntityIdempotency), Reads: entities(EntityOrder, EntityFulfillment)}.withEdges(&EntityInventoryLevel, AttrQuantity, AttrVersion).withEdges(&EntityProduct, AttrTotalInventory).withEdges(&EntityOrder).without(&EntityOrderExpiry)
 	WriteCancelOrderItems = WritePattern{ID: "WP35", Mutation: "cancelOrderItems",
-		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntitySpending), WritesPerLine: entities(EntityOrderItem, EntityProduct), OptionalWrites: entities(EntityOrderCounts, EntityDailySales, EntityIdempotency), Reads: entities(EntityOrder), ReadsItems: true}.withEdges(&EntityProduct, AttrAvailable, AttrOrderCount).withEdges(&EntityOrder).without(&EntityOrderExpiry)
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntitySpending), WritesPerLine: entities(EntityOrderItem, EntityProduct), OptionalWrites: entities(EntityOrderCounts, EntityDailySales, EntityIdempotency, EntityOrderWaiting), Reads: entities(EntityOrder), ReadsItems: true}.withEdges(&EntityProduct, AttrAvailable, AttrOrderCount).withEdges(&EntityOrder).without(&EntityOrderExpiry)
 	WriteRequestReturn = WritePattern{ID: "WP36", Mutation: "requestReturn",
 		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityReturn), OptionalWrites: entities(EntityIdempotency), Reads: entities(EntityOrder), ReadsItems: true, ReadsReturns: true}.withEdges(&EntityOrder)
 	WriteApproveReturn = WritePattern{ID: "WP37", Mutation: "approveReturn",
@@ -597,6 +603,9 @@ const (
 func (e *Entity) placeholderValue(name string, attributes Record) string {
 	if e.keyField != nil && e.keyField.Name == name {
 		return customKeyValue(e.keyField, attributes)
+	}
+	if name == AttrWaitingSince {
+		return waitingSince(attributes)
 	}
 	switch v := attributes[e.AttributeForPlaceholder(name)].(type) {
 	case *types.AttributeValueMemberS:

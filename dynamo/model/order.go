@@ -18,6 +18,26 @@ const guestsFeature = "guests"
 // attrTags contains the tags of an order.
 const attrTags = "tags"
 
+// AttrWaitingSince is the time when an order was confirmed, as long as the order waits to be
+// shipped. Only a table with EntityOrderWaiting has it.
+const AttrWaitingSince = "waitingSince"
+
+// waitingSince returns the time in the keys of EntityOrderWaiting, or "" if the order does not
+// wait. An order that was confirmed before the table had this edge waits since it was placed.
+func waitingSince(attributes Record) string {
+	status, since := attributes["status"], TextOf(attributes, AttrWaitingSince)
+	if status == nil { // these are the attributes of the edge
+		return since
+	}
+	if !EqualsText(status, commerce.Confirmed.String()) {
+		return ""
+	}
+	if placed, ok := commerce.OrderID(TextOf(attributes, "orderId")).Time(); ok && since == "" {
+		return Timestamp(placed)
+	}
+	return since
+}
+
 // CustomerOrderKey identifies the copy of an order in the customer's partition.
 type CustomerOrderKey struct {
 	Customer commerce.CustomerID
@@ -99,6 +119,7 @@ func orderAttributes(a *attributeVisitor, parts *orderWithOptionalFields) {
 	optionalMapAttribute(a, "contact", &o.Contact, contactAttributes)
 	personal(a, &o.Contact)
 	a.optionalTime(AttrExpiry, &o.ExpiresAt)
+	a.optionalTime(AttrWaitingSince, &o.WaitingSince)
 	a.searchableTexts(attrTags, &o.Tags, commerce.MaxTags, commerce.MaxTag)
 	listAttribute(a, AttrAdjustments, &o.Adjustments, commerce.MaxAdjustments, presenceOptional, adjustmentAttributes)
 	a.paymentTotals(o)

@@ -232,6 +232,7 @@ var (
 	ReturnsByStatus      = indexPattern(48, "returns in a status, newest first", EntityReturn, Descending, (*Codec).DecodeReturn)
 	OrderFulfillmentList = collectionPattern(49, "fulfillments of an order, oldest first", EntityFulfillment, Ascending, (*Codec).DecodeFulfillment)
 	OrdersByTag          = indexPattern(53, "orders with a tag, newest first; access pattern AP1 then reads the orders", EntityOrderTag, Descending, (*Codec).DecodeOrder).thenReading(&OrderByID.AccessPattern)
+	OrdersToShip         = indexPattern(55, "confirmed orders that wait to be shipped, longest first; access pattern AP1 then reads the orders", EntityOrderWaiting, Ascending, (*Codec).DecodeOrder).thenReading(&OrderByID.AccessPattern)
 	StatusChangesOfAll   = indexPattern(52, "status changes of all orders in a range of event IDs", EntityOrderEvent, Ascending, withoutCodec(DecodeEvent))
 	WarehouseLowStock    = indexPattern(51, "inventory levels of a warehouse below their reorder point, lowest quantity first", EntityLowStock, Ascending, withoutCodec(DecodeInventoryLevel))
 	UnmatchedPayments    = indexPattern(54, "payments of providers that could not be recorded, newest first", EntityUnmatchedPayment, Descending, (*Codec).DecodeUnmatchedPayment)

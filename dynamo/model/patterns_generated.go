@@ -62,6 +62,7 @@ func builtInPatterns() []AccessPattern {
 		StatusChangesOfAll.AccessPattern,
 		OrdersByTag.AccessPattern,
 		UnmatchedPayments.AccessPattern,
+		OrdersToShip.AccessPattern,
 		LevelsOfLines.AccessPattern,
 	}
 }
@@ -133,6 +134,7 @@ func builtInEntities() []*Entity {
 		&EntityPaymentDue,
 		&EntityOrderExpiry,
 		&EntityOrderTag,
+		&EntityOrderWaiting,
 		&EntityReturn,
 		&EntityProduct,
 		&EntityProductName,

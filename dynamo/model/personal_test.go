@@ -13,7 +13,7 @@ import (
 func TestPersonalAttributes(t *testing.T) {
 	impersonal := []string{
 		"accountRepId", "carrier", "createdAt", "currency", "customerId", "deletedAt", "erasedTo", "erasure", "eventId", "expiry", "from", "kind", "month",
-		"noteCustomerId", "orderId", "paymentDue", "paymentId", "providerReference", "returnId", "fulfillmentId", "shippedLines", "status", "to", "trackingNumber", "type", "updatedAt", "warehouseId",
+		"noteCustomerId", "orderId", "paymentDue", "paymentId", "providerReference", "returnId", "fulfillmentId", "shippedLines", "status", "to", "trackingNumber", "type", "updatedAt", "waitingSince", "warehouseId",
 		"adjustments", "items", "orderItem.name", "productId", // what was sold
 		"fulfillment.lines", "trackingUrl",
 		"tags", "orderTag.tag", // words that many orders have

@@ -54,6 +54,7 @@ func TestHistories(t *testing.T) {
 			}()
 			storetest.MakeReadable(t, storetest.RawTable{T: t, DB: db, Name: table, Store: store}, model.EntityLowStock.Name)
 			storetest.LoadDataset(t, store, dataset)
+			storetest.MakeReadable(t, storetest.RawTable{T: t, DB: db, Name: table, Store: store}, model.EntityOrderWaiting.Name)
 			url := workload.Serve(t, store, io.Discard)
 			erased := ""
 			var erasing sync.WaitGroup

@@ -51,7 +51,7 @@ func TestPrice(t *testing.T) {
 		// The mutations in setup confirm the order, so that the measured mutation can ship it.
 		{profileOf(`"query": "mutation { shipOrder(input: {orderId: \"01KCXT31G00000000000000002\", warehouseId: \"wh_sea\"}) { userErrors { code } } }", "setup": [
 			"mutation { updateShippingAddress(input: {orderId: \"01KCXT31G00000000000000002\", shippingAddress: {recipient: \"A\", line1: \"1\", city: \"P\", countryCode: \"US\"}}) { userErrors { code } } }",
-			"mutation { confirmOrder(input: {orderId: \"01KCXT31G00000000000000002\"}) { userErrors { code } } }"]`), "", "", "2000000 1 19 12 24.00 100.0% 1718.25 A"},
+			"mutation { confirmOrder(input: {orderId: \"01KCXT31G00000000000000002\"}) { userErrors { code } } }"]`), "", "", "2000000 1 19 12 24.00 100.0% 1718.50 A"},
 	} {
 		got := run(t, "price "+c.flags+writeTempFile(t, c.profile), c.variable)
 		got.checkSucceeded(t, "\n\nUnits: measured")

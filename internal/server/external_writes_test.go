@@ -173,7 +173,7 @@ func TestALostCopyComesBack(t *testing.T) {
 func TestOrdersOfTwoHundredLines(t *testing.T) {
 	t.Parallel()
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
-		shipped, cancelled := maxLines(patternOf(t, "shipOrder"))+1, maxLines(patternOf(t, "cancelOrder"))+2 // without an outstanding payment and sales by day
+		shipped, cancelled := maxLines(patternOf(t, "shipOrder"))+1, maxLines(patternOf(t, "cancelOrder"))+3 // without an outstanding payment, sales by day and orders to ship
 		for i, lines := range []int{commerce.MaxLines + 1, shipped, shipped + 1, 60, cancelled, cancelled + 1, 200} {
 			if !storetest.RunsCase(t, 3, i+2) { // the second and the fifth
 				continue

@@ -241,6 +241,16 @@ func TestForgedCursors(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		storetest.MakeReadable(t, storetest.RawTable{T: t, DB: db, Name: d.Name, Store: store}, model.EntityOrderWaiting.Name)
+		for range 2 {
+			o, err := store.PlaceOrder(t.Context(), change.Caller{Name: "me"}, commerce.OrderRequest{CustomerID: "cust_01", Lines: []commerce.OrderLine{{SKU: "prod_abc", Quantity: 1}}})
+			if err == nil {
+				_, err = store.ChangeOrderStatus(t.Context(), change.Caller{Name: "me"}, commerce.OrderStatusChange{OrderID: o.ID, To: commerce.Confirmed})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
 		for _, order := range []commerce.OrderID{"01HVMK3P2Q0000000000000001", "01KNVV2HR00000000000000101"} {
 			if _, err := store.TagOrder(t.Context(), change.Caller{Name: "me"}, commerce.TagsChange{OrderID: order, Add: []string{"vip"}}); err != nil {
 				t.Fatal(err)

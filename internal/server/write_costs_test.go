@@ -30,8 +30,9 @@ type writeCost struct {
 	input func(s *fixture, t testing.TB) mutationInput
 	// lines is the number of line items whose records the mutation writes.
 	lines int
-	// sales reports whether the table has the sales by day.
-	sales bool
+	// sales reports whether the table has the sales by day, and waiting whether it lists orders to
+	// ship.
+	sales, waiting bool
 	// lowStock is the reorder point of all products in a table with the list of low stock. If it is 0, the
 	// table lacks the list.
 	lowStock int
@@ -257,6 +258,13 @@ func costs() []writeCost {
 		}},
 		{mutation: "confirmOrder", variant: "confirmed before: refused", writesNothing: true, input: preparedInput(1, nil, "confirmOrder")},
 		{mutation: "confirmOrder", variant: "1 line, outstanding payment, idempotency key", input: due(1, mutationInput{"idempotencyKey": "k"})},
+		{mutation: "confirmOrder", variant: "1 line, orders to ship", waiting: true, input: preparedInput(1, nil)},
+		{mutation: "confirmOrder", variant: "1 line, outstanding payment, idempotency key, orders to ship", waiting: true, input: due(1, mutationInput{"idempotencyKey": "k"})},
+		{mutation: "addOrderNote", variant: "a confirmed order, orders to ship", waiting: true, input: preparedInput(3, mutationInput{"note": "Gift"}, "confirmOrder")},
+		{mutation: "shipOrder", variant: "1 line, orders to ship", lines: 1, waiting: true, input: preparedInput(1, north, "confirmOrder")},
+		{mutation: "shipOrder", variant: full + ", outstanding payment, idempotency key, orders to ship", lines: commerce.MaxLines, waiting: true, input: due(commerce.MaxLines, north.with("idempotencyKey", "k"), "confirmOrder")},
+		{mutation: "cancelOrder", variant: full + ", idempotency key, sales by day, outstanding payment, orders to ship", lines: commerce.MaxLines, sales: true, waiting: true, input: due(commerce.MaxLines, mutationInput{"idempotencyKey": "k"}, "confirmOrder")},
+		{mutation: "createFulfillment", variant: full + ", outstanding payment, idempotency key, orders to ship", lines: commerce.MaxLines, waiting: true, input: due(commerce.MaxLines, north.with("idempotencyKey", "k"), "confirmOrder")},
 		{mutation: "shipOrder", variant: full + ", outstanding payment, idempotency key", lines: commerce.MaxLines, input: due(commerce.MaxLines, north.with("idempotencyKey", "k"), "confirmOrder")},
 		{mutation: "deliverOrder", variant: "1 line, outstanding payment, idempotency key", input: due(1, mutationInput{"idempotencyKey": "k"}, "confirmOrder", "shipOrder")},
 		{mutation: "cancelOrder", variant: full + ", outstanding payment, idempotency key", lines: commerce.MaxLines, input: due(commerce.MaxLines, mutationInput{"idempotencyKey": "k"})},
@@ -359,7 +367,7 @@ func costs() []writeCost {
 		{mutation: "cancelFulfillment", variant: full + ", outstanding payment, idempotency key", lines: commerce.MaxLines, input: fulfilledInput(commerce.MaxLines+1, mutationInput{"idempotencyKey": "k"}, "recordPayment")},
 		{mutation: "cancelOrderItems", variant: "1 of 2 lines", usual: true, lines: 1, input: preparedInput(2, mutationInput{"lines": lines("p00")}, "confirmOrder")},
 		{mutation: "cancelOrderItems", variant: "1 piece of " + full, usual: true, lines: 1, input: preparedInput(commerce.MaxLines, mutationInput{"lines": lines("p00")}, "confirmOrder")},
-		{mutation: "cancelOrderItems", variant: "half of " + full + " after a parcel with the other half, outstanding payment, idempotency key, sales by day", lines: commerce.MaxLines, sales: true,
+		{mutation: "cancelOrderItems", variant: "half of " + full + " after a parcel with the other half, outstanding payment, idempotency key, sales by day, orders to ship", lines: commerce.MaxLines, sales: true, waiting: true,
 			input: func(s *fixture, t testing.TB) mutationInput {
 				half := lines(skus(commerce.MaxLines)...)
 				id := s.placeWith(t, mutationInput{"customerId": "ann", "items": slices.Concat(half, half)})
@@ -429,8 +437,10 @@ func TestGoldenWriteCosts(t *testing.T) {
 			}
 			t.Run(strings.TrimSpace(c.mutation+" "+c.variant), func(t *testing.T) {
 				s := newFixture(t, db, longDataset(t))
-				if c.sales {
-					storetest.MakeReadable(t, storetest.RawTable{T: t, DB: db, Name: s.table, Store: s.store}, model.EntityDailySales.Name)
+				for name, has := range map[string]bool{model.EntityDailySales.Name: c.sales, model.EntityOrderWaiting.Name: c.waiting} {
+					if has {
+						storetest.MakeReadable(t, storetest.RawTable{T: t, DB: db, Name: s.table, Store: s.store}, name)
+					}
 				}
 				s.listLowStock(t, db, c.lowStock)
 				input := c.input(s, t)

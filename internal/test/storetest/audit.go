@@ -489,12 +489,12 @@ func (a *audit) checkEdge(k Key, e *model.Entity, r Record) {
 	record := a.requireRecord(k, recordKey.PK, recordKey.SK)
 	switch {
 	case record == nil:
-	case e.Each != "":
-		if element := strings.TrimPrefix(k.SK, e.SK.Prefix()); !slices.Contains(record.Texts(e.Each), element) {
+	case e.KeysOnly:
+		if element := strings.TrimPrefix(k.SK, e.SK.Prefix()); e.Each != "" && !slices.Contains(record.Texts(e.Each), element) {
 			a.addProblem(k, "the %s of %s do not contain %q", e.Each, e.Of.Description, element)
 		}
 		for name := range r {
-			if !slices.Contains(slices.Concat(uncopiedAttributes, e.PK.Placeholders(), e.SK.Placeholders()), name) {
+			if !slices.Contains(slices.Concat(uncopiedAttributes, e.PK.Placeholders(), e.SK.Placeholders(), e.IndexSK.Placeholders()), name) {
 				a.addProblem(k, "the attribute %s is not in the keys", name)
 			}
 		}
@@ -674,6 +674,9 @@ func (a *audit) checkOrder(id string, o *auditedOrder) {
 		if rep := o.record.Text("accountRepId"); rep != "" {
 			a.requireRecord(k, "EMPLOYEE#"+rep, metadataSortKey)
 		}
+	}
+	if status := o.record.Text("status"); o.record.Has("waitingSince") && status != "confirmed" {
+		a.addProblem(k, "the order waits to be shipped, but is %s", status)
 	}
 	a.checkItems(k, o)
 	a.checkEvents(k, id, o)
