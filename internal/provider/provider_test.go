@@ -230,6 +230,7 @@ func TestMalformedEvents(t *testing.T) {
 			fmt.Sprintf(object, `"id":"MARKER#1","amount_received":5,"currency":"usd"`), fmt.Sprintf(object, `"id":"`+strings.Repeat("MARKER", 50)+`","amount_received":5,"currency":"usd"`),
 			fmt.Sprintf(object, `"id":"pi_1","amount_received":5,"currency":"usd","metadata":{"order_id":"`+strings.Repeat("MARKER", 20)+`"}`),
 			fmt.Sprintf(object, `"id":"pi_1","amount_received":5,"currency":"isk"`),
+			strings.Replace(fmt.Sprintf(object, `"id":"pi_1","amount":5,"currency":"usd"`), "succeeded", "canceled", 1),
 		},
 		"payments": {
 			``, `MARKER`, `{"type":"payment"}`, fmt.Sprintf(data, `,"kind":"MARKER"`), fmt.Sprintf(data, `,"amount":2`), strings.Replace(fmt.Sprintf(data, ``), "CAPTURE", "MARKER", 1),

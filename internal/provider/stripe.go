@@ -57,7 +57,7 @@ type stripeObject struct {
 	Metadata         map[string]string `json:"metadata"`
 	Status           string            `json:"status"`
 	PaymentIntent    string            `json:"payment_intent"`
-	LatestCharge     string            `json:"latest_charge"`
+	LatestCharge     jsontext.Value    `json:"latest_charge"`
 	LastPaymentError jsontext.Value    `json:"last_payment_error"`
 }
 
@@ -106,7 +106,10 @@ func (s stripe) Decode(body []byte) ([]commerce.PaymentEvent, error) {
 	case "payment_intent.succeeded":
 		kind, units = commerce.PaymentCapture, o.AmountReceived
 	case "payment_intent.canceled":
-		if o.LatestCharge == "" || o.failed() {
+		if len(o.LatestCharge) == 0 {
+			return nil, errors.New("the PaymentIntent has no latest_charge")
+		}
+		if o.LatestCharge.Kind() == jsontext.KindNull || o.failed() {
 			return nil, nil // nothing was authorized
 		}
 		kind, suffix = commerce.PaymentVoid, voidSuffix
