@@ -98,8 +98,6 @@ type PaymentEvent struct {
 	// that is refunded or disputed, and so the order.
 	OrderID string
 	Of      PaymentReferences
-	// At is the time of the event.
-	At time.Time
 }
 
 // PaymentReferences are the references of one payment at a provider. Some of them can be empty.

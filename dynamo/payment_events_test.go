@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
@@ -18,7 +17,7 @@ import (
 // receiveEvent receives a provider's event about the given order, or about the payment pi.
 func receiveEvent(t testing.TB, store *dynamo.Store, order commerce.OrderID, payment, reference string) error {
 	kind, amount, _ := strings.Cut(payment, " ")
-	e := commerce.PaymentEvent{Kind: commerce.PaymentKind(kind), Amount: storetest.USD(amount), Provider: "stripe", Reference: reference, OrderID: string(order), At: time.Now()}
+	e := commerce.PaymentEvent{Kind: commerce.PaymentKind(kind), Amount: storetest.USD(amount), Provider: "stripe", Reference: reference, OrderID: string(order)}
 	if order == "" {
 		e.Of = commerce.PaymentReferences{Authorization: "pi/authorization", Capture: "pi", Void: "pi/void"}
 	}

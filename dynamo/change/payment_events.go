@@ -4,11 +4,26 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
+
+// UnmatchedError is the error for a payment that is in the list of unmatched payments.
+type UnmatchedError struct {
+	// Reason is the user error why the payment could not be recorded.
+	Reason error
+	// FirstSeenAt is the time when the payment was added to the list.
+	FirstSeenAt time.Time
+}
+
+// Error returns the text of the user error.
+func (e UnmatchedError) Error() string { return e.Reason.Error() }
+
+// Unwrap returns the user error.
+func (e UnmatchedError) Unwrap() error { return e.Reason }
 
 // ReceivePayment records a payment that a provider reports. If confirmPaid is true and the pending
 // order is paid then, ReceivePayment confirms it in a second transaction. If the payment is already
@@ -16,12 +31,12 @@ import (
 // has begun.
 //
 // If the payment cannot be recorded, it is added to the unmatched payments, and ReceivePayment
-// returns the user error. It is commerce.NotFound if the order does not exist, or otherwise an
-// error of RecordPayment. Other errors: model.DerivationUnavailable, and errors from mutate.
+// returns an UnmatchedError with the user error. The user error is commerce.NotFound if the order
+// does not exist, or otherwise an error of RecordPayment. Other errors: model.DerivationUnavailable, and errors from mutate.
 func (m Mutations) ReceivePayment(ctx context.Context, caller Caller, e commerce.PaymentEvent, confirmPaid bool) error {
 	order, err := m.recordEvent(ctx, caller, e)
 	if commerce.IsUserError(err) {
-		added, failed := m.addUnmatched(ctx, caller, e, err)
+		unmatched, added, failed := m.addUnmatched(ctx, caller, e, err)
 		if failed != nil {
 			return failed
 		}
@@ -29,6 +44,9 @@ func (m Mutations) ReceivePayment(ctx context.Context, caller Caller, e commerce
 			// If another server has read the table before this addition, and records the payment after
 			// it, the payment remains in the list. Then its order exists now.
 			order, err = m.recordEvent(ctx, caller, e)
+		}
+		if unmatched != nil && commerce.IsUserError(err) {
+			return UnmatchedError{err, unmatched.FirstSeenAt}
 		}
 	}
 	confirmPaid = confirmPaid && e.Of == commerce.PaymentReferences{} // otherwise, the money was paid before
@@ -142,16 +160,16 @@ func (m Mutations) DismissUnmatchedPayment(ctx context.Context, caller Caller, c
 
 // addUnmatched stores an event that could not be recorded, unless the payment has been recorded
 // meanwhile. If an event with the same reference is already stored, it is replaced. added reports
-// whether none was stored before.
+// whether none was stored before. If the payment is recorded, unmatched is nil.
 //
 // Errors: errors from mutate.
-func (m Mutations) addUnmatched(ctx context.Context, caller Caller, e commerce.PaymentEvent, reason error) (added bool, err error) {
+func (m Mutations) addUnmatched(ctx context.Context, caller Caller, e commerce.PaymentEvent, reason error) (unmatched *commerce.UnmatchedPayment, added bool, err error) {
 	u := commerce.UnmatchedPayment{ProviderReference: e.Provider + ":" + e.Reference, Kind: e.Kind, Amount: e.Amount, GivenOrderID: e.OrderID, Reason: reason.Error()}
 	if len(u.Reason) > commerce.MaxUnmatchedReason {
 		u.Reason = strings.ToValidUTF8(u.Reason[:commerce.MaxUnmatchedReason], "")
 	}
 	_, isOther := errors.AsType[commerce.AlreadyExists](reason)
-	_, err = mutate(ctx, m.table, &model.WriteRecordPayment, caller, e, m.table.DecodeUnmatchedPayment, func(ctx context.Context, c *change) (*commerce.UnmatchedPayment, error) {
+	unmatched, err = mutate(ctx, m.table, &model.WriteRecordPayment, caller, e, m.table.DecodeUnmatchedPayment, func(ctx context.Context, c *change) (*commerce.UnmatchedPayment, error) {
 		claim, k := keysOfReference(u.ProviderReference)
 		records, err := c.read(ctx, k, claim)
 		if added = false; err != nil || records[1] != nil && !isOther {
@@ -175,5 +193,5 @@ func (m Mutations) addUnmatched(ctx context.Context, caller Caller, e commerce.P
 		}
 		return &u, nil
 	})
-	return added, err
+	return unmatched, added, err
 }

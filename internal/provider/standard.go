@@ -41,9 +41,8 @@ const standardType = "payment"
 // Decode decodes an event, as docs/webhooks.md describes it.
 func (standard) Decode(body []byte) ([]commerce.PaymentEvent, error) {
 	var e struct {
-		Type      string    `json:"type"`
-		Timestamp time.Time `json:"timestamp"`
-		Data      struct {
+		Type string `json:"type"`
+		Data struct {
 			Provider  string            `json:"provider"`
 			Reference string            `json:"reference"`
 			Kind      string            `json:"kind"`
@@ -59,11 +58,11 @@ func (standard) Decode(body []byte) ([]commerce.PaymentEvent, error) {
 		return nil, nil
 	}
 	kind, err := commerce.ParsePaymentKind(strings.ToLower(e.Data.Kind))
-	if err != nil || e.Timestamp.IsZero() {
-		return nil, errors.New("the kind or the timestamp is invalid")
+	if err != nil {
+		return nil, errors.New("the kind is invalid")
 	}
 	d := e.Data
-	event, err := newEvent(d.Provider, d.Reference, kind, d.Amount, d.Currency.Digits(), d.Currency, d.OrderID, e.Timestamp)
+	event, err := newEvent(d.Provider, d.Reference, kind, d.Amount, d.Currency.Digits(), d.Currency, d.OrderID)
 	if err != nil {
 		return nil, err
 	}

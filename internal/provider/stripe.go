@@ -75,9 +75,8 @@ type stripeObject struct {
 // that is won, returns the money to the shop, so this is another capture.
 func (s stripe) Decode(body []byte) ([]commerce.PaymentEvent, error) {
 	var e struct {
-		Type    string `json:"type"`
-		Created int64  `json:"created"`
-		Data    struct {
+		Type string `json:"type"`
+		Data struct {
 			Object jsontext.Value `json:"object"`
 		} `json:"data"`
 	}
@@ -126,7 +125,7 @@ func (s stripe) Decode(body []byte) ([]commerce.PaymentEvent, error) {
 		kind, suffix, of = commerce.PaymentCapture, "/reinstated", commerce.PaymentReferences{Capture: o.PaymentIntent}
 	}
 	currency := commerce.Currency(strings.ToUpper(o.Currency))
-	event, err := newEvent(s.Name(), o.ID+suffix, kind, units, stripeDigits(currency), currency, o.Metadata["order_id"], time.Unix(e.Created, 0))
+	event, err := newEvent(s.Name(), o.ID+suffix, kind, units, stripeDigits(currency), currency, o.Metadata["order_id"])
 	if err != nil {
 		return nil, err
 	}

@@ -36,9 +36,10 @@ type webhookHandler struct {
 // orderWait is the value of the header Retry-After if the provider should send an event again.
 const orderWait = "60"
 
-// maxDisorder is the maximum age of an event that can be recorded later, because another event must
-// come first. For example, a refund can arrive before the capture. Providers repeat an event
-// several times within this time.
+// maxDisorder is the time in which the provider is asked to repeat an event that does not fit the
+// order, because another event must come first. For example, a refund can arrive before the
+// capture. Providers repeat an event several times within this time. It begins when the event first
+// arrives, because events that occurred while no server was available arrive late, too.
 const maxDisorder = time.Hour
 
 // ServeHTTP responds to one request of the provider.
@@ -121,12 +122,13 @@ func (h webhookHandler) record(ctx context.Context, header http.Header, e commer
 		return newRefusal(http.StatusServiceUnavailable, errcode.Unavailable, "the payment cannot be recorded right now: send the event again later")
 	}
 	code := commerce.UserErrorsOf(err)[0].Code()
+	unmatched, isUnmatched := errors.AsType[change.UnmatchedError](err)
 	h.log.WarnContext(ctx, "a payment is unmatched", "webhook", h.webhook.Name(), "provider", e.Provider, "reference", e.Reference, "reason", code, "requestId", requestID(ctx))
 	switch {
 	case code == commerce.CodeNotFound:
 		header.Set("Retry-After", orderWait)
 		return newRefusal(http.StatusConflict, errcode.NotFound, "the order of the payment does not exist: send the event again later")
-	case h.store.Now().Sub(e.At) < maxDisorder:
+	case isUnmatched && h.store.Now().Sub(unmatched.FirstSeenAt) < maxDisorder:
 		header.Set("Retry-After", orderWait)
 		return newRefusal(http.StatusConflict, errcode.BadUserInput, "the payment does not fit the order: send the event again later")
 	default:
