@@ -121,9 +121,7 @@ func (w *Webhook) Receive(body []byte, header http.Header, now time.Time) ([]com
 //
 // newEvent returns an error without text from the parameters.
 func newEvent(provider, reference string, kind commerce.PaymentKind, units int64, digits int, currency commerce.Currency, orderID string) (e commerce.PaymentEvent, err error) {
-	if len(orderID) > commerce.MaxGivenOrderID {
-		return e, errors.New("the order ID is too long")
-	}
+	orderID = orderID[:min(len(orderID), commerce.MaxGivenOrderID)] // a longer one names no order
 	e = commerce.PaymentEvent{Kind: kind, OrderID: strings.ToValidUTF8(orderID, "")}
 	if e.Provider, err = commerce.ParseProvider(provider); err != nil {
 		return e, errors.New("the provider is invalid")
