@@ -38,8 +38,13 @@ type CurrentLayout struct{ layout atomic.Pointer[StoredLayout] }
 // NewCurrentLayout returns a CurrentLayout that contains l, and in which all derivations are readable
 // that new tables have.
 func NewCurrentLayout(l Layout) *CurrentLayout {
-	c := &CurrentLayout{}
-	c.Set(StoredLayout{Eras: l, Derivations: DerivationStatuses{EntityDailySales.Name: {State: Absent}, StatusChanges: {State: Absent}, EntityOrderWaiting.Name: {State: Absent}}})
+	c, lacking := &CurrentLayout{}, DerivationStatuses{}
+	for _, d := range Derivations() {
+		if d.Entity.OnRequest {
+			lacking[d.Name] = DerivationStatus{State: Absent}
+		}
+	}
+	c.Set(StoredLayout{Eras: l, Derivations: lacking})
 	return c
 }
 

@@ -150,6 +150,9 @@ func TestReorderPointDuringAShipment(t *testing.T) {
 			id := s.place(t, "ann", "p50", "p00")
 			s.mutate(t, "confirmOrder", mutationInput{"orderId": id})
 			other := s.secondServer(t)
+			if err := other.store.Ping(t.Context()); err != nil {
+				t.Fatal(err)
+			}
 			s.wire.beforeNextTransaction(func() {
 				other.mutate(t, "setInventoryLevel", mutationInput{"sku": "p50", "warehouseId": "north", "reorderPoint": reorderPoint})
 			})
