@@ -417,6 +417,22 @@ test('a customer reads the words for the customer, and no others by any path', l
   }
 })
 
+test('an order is found by its reference in another system, which no other order has', limit, async () => {
+  const extension = join(folder, 'shop.graphqls')
+  writeFileSync(extension, 'extend type Order { reference: String @field(setBy: [SERVICE, STAFF]) @unique(query: "orderByReference") }')
+  const { child, endpoint } = await start({ ORDERGRAPH_SCHEMA_EXTENSION: extension })
+  try {
+    const place = (reference) =>
+      send('mutation ($input: PlaceOrderInput!) { placeOrder(input: $input) { order { id } userErrors { code } } }', { input: { customerId: 'cust_01', items: [{ sku: 'prod_100', quantity: 1 }], reference } }, endpoint)
+    const { placeOrder } = await place('ERP-4711')
+    const found = (reference) => send('query ($reference: String!) { orderByReference(reference: $reference) { id } }', { reference }, endpoint)
+    assert.deepEqual([(await found('ERP-4711')).orderByReference, (await found('ERP-4712')).orderByReference], [placeOrder.order, null])
+    await assert.rejects(place('ERP-4711'), /ALREADY_EXISTS/)
+  } finally {
+    child.kill()
+  }
+})
+
 /** Follows an order of a customer until the note for the customer, and returns all updates as a text. */
 async function connectedFollower(endpoint, connectionParams, after) {
   const seen = []
