@@ -200,8 +200,13 @@ func (p plan) planAfterOrders(ctx context.Context, targets []planTarget[*commerc
 	}
 	p.primeOrders(ctx, targets)
 	planList(ctx, p, &pages, model.OrderItems, plan.lineItems)
-	planList(ctx, p, &unread, model.OrderItems, plan.planStock)
-	p.planStock(ctx, stock)
+	if len(unread.keys) == 0 {
+		p.planStock(ctx, stock)
+	}
+	// Otherwise, one request reads the stock of all orders, after the line items.
+	planList(ctx, p, &unread, model.OrderItems, func(p plan, ctx context.Context, read []planTarget[*commerce.LineItem]) {
+		p.planStock(ctx, append(stock, read...))
+	})
 	p.planAfterItems(ctx, itemKeys(loaded), &to)
 }
 

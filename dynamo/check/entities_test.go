@@ -40,6 +40,7 @@ func unverifiedChanges() map[string][]string {
 			"lastEvent lost", "lastEvent.orderId", "lastEvent.actor", "lastEvent.to",
 		},
 		"a repair has counted the orders":                                 {"lastEvent.reservationsCounted"},
+		"no other record repeats what a provider reported":                {"unmatchedPayment lost", "unmatchedPayment.currency", "unmatchedPayment.givenOrderId"},
 		"no other record contains the layout":                             {"layout lost"},
 		"such a key belongs to no entity":                                 {"layout of nobody"},
 		"a deleted customer may have no orders":                           {"deletedCustomer lost"},

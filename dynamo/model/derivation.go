@@ -218,9 +218,9 @@ func (all DerivationStatuses) CheckFeatures(e *Entity, r Record) error {
 
 // CheckListReadable returns a DerivationUnavailable if a list reads records that are not readable.
 func (all DerivationStatuses) CheckListReadable(p *AccessPattern) error {
-	for name, s := range all {
-		if s.State != Readable && slices.ContainsFunc(p.Entities(), func(e *Entity) bool { return e.Name == name }) {
-			return &DerivationUnavailable{name, s}
+	for _, e := range p.Entities() {
+		if err := all.CheckReadable(e.Name); err != nil {
+			return err
 		}
 	}
 	return nil

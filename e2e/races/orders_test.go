@@ -1,6 +1,7 @@
 package races_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -50,6 +51,8 @@ func (s faultyServer) startServer(t testing.TB, choose faults.Chooser) (string, 
 	store, err := dynamo.New(failing, dynamo.Options{Table: s.table})
 	if err != nil {
 		t.Fatal(err)
+	}
+	for store.Ping(context.Background()) != nil { // it reads the layout of the table, and can also fail
 	}
 	return workload.Serve(t, store, io.Discard), between
 }
