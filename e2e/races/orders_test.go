@@ -1,7 +1,6 @@
 package races_test
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -52,7 +51,9 @@ func (s faultyServer) startServer(t testing.TB, choose faults.Chooser) (string, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	for store.Ping(context.Background()) != nil { // it reads the layout of the table, and can also fail
+	// Ping reads the layout of the table, and can also fail.
+	for err = store.Ping(t.Context()); err != nil; err = store.Ping(t.Context()) {
+		t.Logf("read the layout: %v", err)
 	}
 	return workload.Serve(t, store, io.Discard), between
 }
