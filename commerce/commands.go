@@ -99,8 +99,8 @@ type AdjustmentsChange struct {
 	ExpectedVersion *int
 }
 
-// BillingChange is the command to change the billing address and the contact of an order. A nil field keeps
-// its current value.
+// BillingChange is the command to change the billing address and the contact of an order. A nil
+// field keeps its current value.
 type BillingChange struct {
 	OrderID        OrderID
 	BillingAddress *Address
@@ -158,7 +158,8 @@ type PaymentRecord struct {
 // recorded.
 type UnmatchedPaymentDismissal struct{ Provider, Reference string }
 
-// ReturnRequest is the command to request a return of pieces of an order. Each line has another product.
+// ReturnRequest is the command to request a return of pieces of an order. Each line has another
+// product.
 type ReturnRequest struct {
 	OrderID OrderID
 	Lines   []ReturnLine
@@ -199,7 +200,8 @@ type ItemsCancellation struct {
 type FulfillmentRequest struct {
 	OrderID     OrderID
 	WarehouseID WarehouseID
-	// Lines are the pieces in the parcel. If Lines is nil, the parcel contains everything that is open.
+	// Lines are the pieces in the parcel. If Lines is nil, the parcel contains everything that is
+	// open.
 	Lines                                []FulfillmentLine `json:",omitempty"`
 	Carrier, TrackingNumber, TrackingURL string            `json:",omitempty"`
 	// If WithoutAddress is true, the order can lack a shipping address.
@@ -208,7 +210,8 @@ type FulfillmentRequest struct {
 	ExpectedVersion *int `json:",omitempty"`
 }
 
-// FulfillmentChange is the command to change how a parcel is tracked. A nil field keeps its current value.
+// FulfillmentChange is the command to change how a parcel is tracked. A nil field keeps its current
+// value.
 type FulfillmentChange struct {
 	OrderID                              OrderID
 	FulfillmentID                        FulfillmentID
@@ -260,8 +263,8 @@ type Price struct {
 	Currency Currency
 }
 
-// InventoryLevelChange is the command to set the quantity or the reorder point of a product in a warehouse. A nil
-// field stays unchanged.
+// InventoryLevelChange is the command to set the quantity or the reorder point of a product in a
+// warehouse. A nil field stays unchanged.
 type InventoryLevelChange struct {
 	SKU          SKU
 	WarehouseID  WarehouseID

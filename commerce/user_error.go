@@ -86,8 +86,8 @@ type (
 		// CurrentVersion is the current version of the record, or 0 if the record does not exist.
 		CurrentVersion int
 	}
-	// InvalidTransition reports that an order cannot change to the requested status, or that its status
-	// does not allow an edit.
+	// InvalidTransition reports that an order cannot change to the requested status, or that its
+	// status does not allow an edit.
 	InvalidTransition struct {
 		ErrorDetails
 		// From is the status of the order. To is the requested status, or From for an edit.
@@ -169,14 +169,15 @@ func NewInvalidTransition(from, to Status) InvalidTransition {
 	return InvalidTransition{newErrorDetails(CodeInvalidTransition, FieldPath("orderId"), "The order is %s and cannot become %s: %s.", from, to, hint), from, to, allowed}
 }
 
-// NewHeld returns the user error for an order that cannot change to the requested status while it is on
-// hold.
+// NewHeld returns the user error for an order that cannot change to the requested status while it
+// is on hold.
 func NewHeld(o Order, to Status) InvalidTransition {
 	allowed := slices.DeleteFunc(o.AvailableTransitions(), func(s Status) bool { return s == to })
 	return InvalidTransition{newErrorDetails(CodeInvalidTransition, FieldPath("orderId"), "The order is on hold and cannot become %s: the shop must release it first.", to), o.Status, to, allowed}
 }
 
-// NewHasFulfillments returns the user error for an order whose status changes only with its fulfillments.
+// NewHasFulfillments returns the user error for an order whose status changes only with its
+// fulfillments.
 func NewHasFulfillments(from, to Status) InvalidTransition {
 	hint := "cancel them first with cancelFulfillment"
 	switch to {
@@ -195,13 +196,14 @@ func NewLateEdit(status Status, part, editable string) InvalidTransition {
 	return InvalidTransition{newErrorDetails(CodeInvalidTransition, FieldPath("orderId"), "The order is %s, so its %s cannot change: only a %s order can be edited like this.", status, part, editable), status, status, status.Transitions()}
 }
 
-// NewEarlyReturn returns the user error for a return of an order with the given status, which was not shipped.
+// NewEarlyReturn returns the user error for a return of an order with the given status, which was
+// not shipped.
 func NewEarlyReturn(status Status) InvalidTransition {
 	return InvalidTransition{newErrorDetails(CodeInvalidTransition, FieldPath("orderId"), "The order is %s, so nothing can be returned: only pieces of a shipped or delivered order can be returned.", status), status, status, status.Transitions()}
 }
 
-// NewLateReturn returns the user error for a return that cannot change to the requested status. order is the
-// status of the order.
+// NewLateReturn returns the user error for a return that cannot change to the requested status.
+// order is the status of the order.
 func NewLateReturn(order Status, from, to ReturnStatus) InvalidTransition {
 	return InvalidTransition{newErrorDetails(CodeInvalidTransition, FieldPath("returnId"), "The return is %s and cannot become %s: read its current status.", from, to), order, order, order.Transitions()}
 }
@@ -224,14 +226,14 @@ func NewAlreadyExists[ID ~string](kind string, id ID, path ...string) AlreadyExi
 	return AlreadyExists{newErrorDetails(CodeAlreadyExists, path, "The %s %s already exists: use a different ID.", kind, id)}
 }
 
-// NewValueTaken returns the user error for a value that another record already has, although each record
-// must have its own. kind is the kind of record, such as "order".
+// NewValueTaken returns the user error for a value that another record already has, although each
+// record must have its own. kind is the kind of record, such as "order".
 func NewValueTaken(kind, field, value string) AlreadyExists {
 	return AlreadyExists{newErrorDetails(CodeAlreadyExists, FieldPath(field), "Another %s has the %s %s: use a different value.", kind, field, value)}
 }
 
-// NewPaymentExists returns the user error for a provider's ID of a payment that was recorded with other
-// values, or for another order.
+// NewPaymentExists returns the user error for a provider's ID of a payment that was recorded with
+// other values, or for another order.
 func NewPaymentExists(provider, reference string) AlreadyExists {
 	return AlreadyExists{newErrorDetails(CodeAlreadyExists, FieldPath("reference"), "Provider %s already has a payment %s with another order, kind or amount: check the values, or use the reference of the new payment.", provider, reference)}
 }
@@ -253,8 +255,8 @@ func NewTooManyLinesOver(path []string, lines, limit int) TooManyLines {
 	return tooManyLines(path, fmt.Sprintf("more than %d", lines), limit)
 }
 
-// NewTooManyParcelLines returns the user error for a parcel with more line items than one transaction can
-// ship.
+// NewTooManyParcelLines returns the user error for a parcel with more line items than one
+// transaction can ship.
 func NewTooManyParcelLines(path []string, lines, limit int) TooManyLines {
 	return TooManyLines{newErrorDetails(CodeTooManyLines, path, "The parcel has %d line items, but only %d fit into one transaction: ship the others with createFulfillment as a further parcel.", lines, limit), limit}
 }

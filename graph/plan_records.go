@@ -104,8 +104,8 @@ func (p plan) unmatchedPayments(context.Context, []planTarget[*commerce.Unmatche
 // }". Resolving the field "customer" then needs no read.
 func (p plan) primeCustomers(ctx context.Context, targets []planTarget[*commerce.Customer]) {
 	for customer, f := range selectedFields(targets) {
-		// A customer without an order count may come from a list whose records lack some attributes. Such
-		// a customer must not replace the complete record in the loader.
+		// A customer without an order count may come from a list whose records lack some
+		// attributes. Such a customer must not replace the complete record in the loader.
 		if f.Number == fieldCustomerOrders && customer.OrderCount != nil && operation.SelectsFieldWithReads(f.Records, fieldOrderCustomer) {
 			loaders.RecordLoader(p.loaders, model.CustomerByID).Prime(ctx, customer.ID, customer)
 		}
@@ -160,7 +160,8 @@ func (p plan) planAfterOrders(ctx context.Context, targets []planTarget[*commerc
 		to     pendingRecords
 		pages  pendingKeys[dynamo.ListRequest]
 		loaded []planTarget[*commerce.LineItem]
-		// The stock of the line items in stock is selected. unread contains the requests for further ones.
+		// The stock of the line items in stock is selected. unread contains the requests for
+		// further ones.
 		stock  []planTarget[*commerce.LineItem]
 		unread pendingKeys[dynamo.ListRequest]
 	)
@@ -249,7 +250,8 @@ func addOrderItemReferences(targets []planTarget[model.OrderItemKey], to *pendin
 	}
 }
 
-// planReturned schedules reads of the returns of orders, if the numbers of returned pieces are selected.
+// planReturned schedules reads of the returns of orders, if the numbers of returned pieces are
+// selected.
 func (p plan) planReturned(ctx context.Context, targets []planTarget[model.OrderItemKey]) {
 	var returns pendingKeys[dynamo.ListRequest]
 	for item, f := range selectedFields(targets) {

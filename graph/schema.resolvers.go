@@ -54,11 +54,7 @@ func (r *orderResolver) Carrier(ctx context.Context, obj *commerce.Order) (*stri
 }
 
 func (r *orderResolver) CanShipFrom(ctx context.Context, obj *commerce.Order, warehouseID string) (bool, error) {
-	warehouse, ok := lookupID[commerce.WarehouseID](warehouseID)
-	if !ok {
-		return false, nil
-	}
-	return loadersOf(ctx).CanShip(ctx, obj, warehouse)
+	return loadersOf(ctx).CanShip(ctx, obj, warehouseID)
 }
 
 func (r *orderItemResolver) Returned(ctx context.Context, obj *commerce.LineItem) (int32, error) {
@@ -74,11 +70,7 @@ func (r *paymentResolver) Reason(ctx context.Context, obj *commerce.Payment) (*s
 }
 
 func (r *quoteResolver) CanShipFrom(ctx context.Context, obj *commerce.Quote, warehouseID string) (bool, error) {
-	warehouse, ok := lookupID[commerce.WarehouseID](warehouseID)
-	if !ok || obj.Total == nil {
-		return false, nil
-	}
-	return loadersOf(ctx).HasPieces(ctx, warehouse, obj.Pieces())
+	return loadersOf(ctx).CanShipQuote(ctx, obj, warehouseID)
 }
 
 func (r *returnResolver) RejectionReason(ctx context.Context, obj *commerce.Return) (*string, error) {

@@ -270,8 +270,8 @@ func Sum[V, R any](ctx context.Context, l *Loaders, p *model.ListPattern[V], par
 
 // CanShip reports whether a warehouse has all pieces of an order that are not shipped.
 //
-// It returns the errors of dynamo.ReadPage, of malformed line items, and of HasPieces.
-func (l *Loaders) CanShip(ctx context.Context, o *commerce.Order, warehouse commerce.WarehouseID) (bool, error) {
+// It returns the errors of dynamo.ReadPage and of malformed line items and inventory levels.
+func (l *Loaders) CanShip(ctx context.Context, o *commerce.Order, warehouseID string) (bool, error) {
 	items, err := l.OrderItems(ctx, o, AllOrderItemsRequest(o.ID).Page)
 	if err = cmp.Or(err, errors.Join(items.Malformed...)); err != nil {
 		return false, err
@@ -282,7 +282,7 @@ func (l *Loaders) CanShip(ctx context.Context, o *commerce.Order, warehouse comm
 			open[item.SKU] += n
 		}
 	}
-	return l.HasPieces(ctx, warehouse, open)
+	return l.hasPieces(ctx, warehouseID, open)
 }
 
 // Returned returns how many pieces of a line item were received in returns.

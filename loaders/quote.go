@@ -11,8 +11,8 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// Quote returns the price of an order with the lines and adjustments of a request, at the current prices of
-// the products.
+// Quote returns the price of an order with the lines and adjustments of a request, at the current
+// prices of the products.
 //
 // It returns the errors of dynamo.ReadRecords.
 func (l *Loaders) Quote(ctx context.Context, request commerce.OrderRequest) (*commerce.Quote, error) {
@@ -34,11 +34,24 @@ func (l *Loaders) Quote(ctx context.Context, request commerce.OrderRequest) (*co
 	return &q, nil
 }
 
-// HasPieces reports whether a warehouse has the given pieces of all products. If an inventory level does
-// not exist, the warehouse has no pieces of the product.
+// CanShipQuote reports whether a warehouse has all pieces of a quote. If the quote has no total,
+// because it is invalid or lacks a product, CanShipQuote returns false.
 //
 // It returns the errors of dynamo.ReadRecords.
-func (l *Loaders) HasPieces(ctx context.Context, warehouse commerce.WarehouseID, pieces map[commerce.SKU]int) (bool, error) {
+func (l *Loaders) CanShipQuote(ctx context.Context, q *commerce.Quote, warehouseID string) (bool, error) {
+	if q.Total == nil {
+		return false, nil
+	}
+	return l.hasPieces(ctx, warehouseID, q.Pieces())
+}
+
+// hasPieces reports whether a warehouse has the given pieces of all products. A warehouse with a
+// malformed ID, or without an inventory level of a product, does not have them.
+func (l *Loaders) hasPieces(ctx context.Context, warehouseID string, pieces map[commerce.SKU]int) (bool, error) {
+	warehouse, err := commerce.ParseID[commerce.WarehouseID](warehouseID)
+	if err != nil {
+		return false, nil //nolint:nilerr // no warehouse has such an ID
+	}
 	for _, sku := range slices.Sorted(maps.Keys(pieces)) {
 		level, err := RecordLoader(l, model.LevelsOfLines).Load(ctx, model.InventoryLevelKey{SKU: sku, Warehouse: warehouse})
 		switch {

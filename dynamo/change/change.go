@@ -28,8 +28,8 @@ type Mutations struct {
 }
 
 // NewMutations returns the mutations of a table. limits apply to callers that are restricted to one
-// customer. orderExpiry is the time after which an order expires if its request contains no other time. 0
-// means that it does not expire.
+// customer. orderExpiry is the time after which an order expires if its request contains no other
+// time. 0 means that it does not expire.
 func NewMutations(t *table.Table, limits commerce.ReservationLimits, orderExpiry time.Duration) Mutations {
 	return Mutations{t, limits, orderExpiry}
 }
@@ -78,12 +78,13 @@ type change struct {
 	limits commerce.ReservationLimits
 	// required maps records that store derived numbers to further conditions (see require).
 	required map[model.Keys]table.Condition
-	// spread contains how the available units of a product change in each share of its stock, by the key
-	// of the product (see inShares). increments contains what the update of a record adds to numbers.
+	// spread contains how the available units of a product change in each share of its stock, by
+	// the key of the product (see inShares). increments contains what the update of a record adds
+	// to numbers.
 	spread     map[model.Keys][]stockShare
 	increments map[model.Keys]counterAdjustment
-	// assumesStock is true if the attempt assumes that a product's stock is sufficient, but did not read
-	// it.
+	// assumesStock is true if the attempt assumes that a product's stock is sufficient, but did not
+	// read it.
 	assumesStock bool
 	// erased reports whether the mutation changes the order of an erased customer.
 	erased bool
@@ -110,9 +111,9 @@ func mutate[C, V any](ctx context.Context, t *table.Table, p *model.WritePattern
 		return zero, err
 	}
 	for attempt := 0; attempt < maxAttempts; attempt++ {
-		// The second attempt (number 1) starts immediately, with the records that the failed transaction
-		// returned. Later attempts wait first. Records may change during this pause, so these attempts
-		// read the records again.
+		// The second attempt (number 1) starts immediately, with the records that the failed
+		// transaction returned. Later attempts wait first. Records may change during this pause, so
+		// these attempts read the records again.
 		if attempt > 1 {
 			if err := table.BackOff(ctx, min(attempt-1, maxBackOffAttempt)); err != nil {
 				return zero, table.WrapError("TransactWriteItems", p.Mutation, err)
@@ -133,16 +134,16 @@ func mutate[C, V any](ctx context.Context, t *table.Table, p *model.WritePattern
 			err = c.taken
 		}
 		if err == nil && c.Err != nil {
-			// c.Err means that a value is not valid in a key. The value comes from a record in the table,
-			// because the client's values have already been validated.
+			// c.Err means that a value is not valid in a key. The value comes from a record in the
+			// table, because the client's values have already been validated.
 			err = fmt.Errorf("%s: %w: %w", p.Mutation, model.ErrCorrupt, errors.New(c.Err.Error()))
 		}
 		if c.assumesStock && commerce.IsUserError(err) {
 			continue // the next attempt reads the stock, because user errors contain it
 		}
 		if commerce.IsUserError(err) || errors.Is(err, model.ErrCorrupt) {
-			// The client may have repeated a mutation that is already committed. Then the first execution
-			// may have caused this error, so return its stored result.
+			// The client may have repeated a mutation that is already committed. Then the first
+			// execution may have caused this error, so return its stored result.
 			if first, found, err := replay(ctx, c, remembered, decode); found || err != nil {
 				return first, err
 			}
@@ -296,7 +297,8 @@ func (c *change) create(r model.Record) { c.put(r, table.RecordNotExists) }
 
 // createWithCopies creates the record of a value, its claims and its copies. If one of them already
 // exists, the transaction fails. Exception: an existing edge belongs to a lost record, so
-// createWithCopies overwrites it. If it belongs to the order of an erased customer, it gets no personal data.
+// createWithCopies overwrites it. If it belongs to the order of an erased customer, it gets no
+// personal data.
 func (c *change) createWithCopies(v any) {
 	if c.erased {
 		model.Erase(v)
@@ -322,10 +324,10 @@ func (c *change) createWithCopies(v any) {
 // exists reports whether c.known contains the record with the given key.
 func (c *change) exists(k model.Keys) bool { return c.known[k] != nil }
 
-// updateWithEdges updates the record of a value, its edges and its claims. current is the record in the table.
-// b builds the new keys. The attributes with the names in the parameter unchanged must not change
-// before the commit. In the first attempts, this also applies to derived numbers in the record, so
-// the mutation returns their values at the commit.
+// updateWithEdges updates the record of a value, its edges and its claims. current is the record in
+// the table. b builds the new keys. The attributes with the names in the parameter unchanged must
+// not change before the commit. In the first attempts, this also applies to derived numbers in the
+// record, so the mutation returns their values at the commit.
 func (c *change) updateWithEdges(b *model.KeyBuilder, current model.Record, before, after any, unchanged ...string) {
 	for _, sum := range derive.Sums() {
 		if sum.Target == model.EntityOfValue(after) && c.attempt < counterCheckAttempts {
@@ -517,9 +519,9 @@ func (c *change) edgesCopying(a counterAdjustment) []*model.Entity {
 	return slices.DeleteFunc(e.EdgesCopying(maps.Keys(a.deltas)), func(e *model.Entity) bool { return !c.Derivations.Writes(e.Name) })
 }
 
-// edgesDependOn returns the names of the attributes that must not change before the commit, so that the
-// record has the right edges afterwards. A record without an attribute in the index keys of its only edge
-// never has this edge, with any values of the adjusted numbers.
+// edgesDependOn returns the names of the attributes that must not change before the commit, so that
+// the record has the right edges afterwards. A record without an attribute in the index keys of its
+// only edge never has this edge, with any values of the adjusted numbers.
 func (c *change) edgesDependOn(current model.Record, a counterAdjustment) []string {
 	if edges := c.edgesCopying(a); len(edges) == 1 {
 		for _, name := range edges[0].IndexAttributes() {
@@ -635,7 +637,8 @@ func (c *change) commit(ctx context.Context) error {
 	return err
 }
 
-// checkRoom returns an InvalidInput if the transaction has no room for the changes of the list of low stock.
+// checkRoom returns an InvalidInput if the transaction has no room for the changes of the list of
+// low stock.
 func (c *change) checkRoom() error {
 	low := 0
 	for _, w := range c.writes {

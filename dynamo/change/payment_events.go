@@ -32,7 +32,8 @@ func (e UnmatchedError) Unwrap() error { return e.Reason }
 //
 // If the payment cannot be recorded, it is added to the unmatched payments, and ReceivePayment
 // returns an UnmatchedError with the user error. The user error is commerce.NotFound if the order
-// does not exist, or otherwise an error of RecordPayment. Other errors: model.DerivationUnavailable, and errors from mutate.
+// does not exist, or otherwise an error of RecordPayment. Other errors:
+// model.DerivationUnavailable, and errors from mutate.
 func (m Mutations) ReceivePayment(ctx context.Context, caller Caller, e commerce.PaymentEvent, confirmPaid bool) error {
 	order, err := m.recordEvent(ctx, caller, e)
 	if commerce.IsUserError(err) {

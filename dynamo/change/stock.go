@@ -108,8 +108,8 @@ func (m Mutations) UpdateWarehouse(ctx context.Context, caller Caller, cmd comme
 // SetInventoryLevel sets the quantity or the reorder point of a product in a warehouse, or both.
 //
 // Errors: commerce.UserErrors (NotFound), commerce.VersionConflict (with the current inventory
-// level, if it exists), commerce.InsufficientStock, commerce.InvalidInput, model.DerivationUnavailable,
-// and errors from mutate.
+// level, if it exists), commerce.InsufficientStock, commerce.InvalidInput,
+// model.DerivationUnavailable, and errors from mutate.
 func (m Mutations) SetInventoryLevel(ctx context.Context, caller Caller, cmd commerce.InventoryLevelChange) (*commerce.InventoryLevel, error) {
 	return mutate(ctx, m.table, &model.WriteSetInventoryLevel, caller, cmd, model.DecodeInventoryLevel, func(ctx context.Context, c *change) (*commerce.InventoryLevel, error) {
 		before, err := c.readInventoryLevel(ctx, cmd.SKU, cmd.WarehouseID, "warehouseId")
@@ -159,8 +159,8 @@ func (m Mutations) AdjustInventory(ctx context.Context, caller Caller, cmd comme
 	})
 }
 
-// TransferInventory moves units of a product from one warehouse to another. It returns the inventory level
-// of the second one.
+// TransferInventory moves units of a product from one warehouse to another. It returns the
+// inventory level of the second one.
 //
 // Errors: commerce.UserErrors (NotFound), commerce.InsufficientStock, commerce.InvalidInput, and
 // errors from mutate.
@@ -283,7 +283,8 @@ func (c *change) setInventoryLevel(ctx context.Context, before levelWithProduct,
 	return change.After.(*commerce.InventoryLevel), c.addDerivedFrom(ctx, change.Before, change.After)
 }
 
-// writeInventoryLevel adds the write of the record of a changed inventory level, and returns the change.
+// writeInventoryLevel adds the write of the record of a changed inventory level, and returns the
+// change.
 func (c *change) writeInventoryLevel(before levelWithProduct, after commerce.InventoryLevel) derive.Change {
 	after.Version = before.Version + 1
 	if before.record == nil {

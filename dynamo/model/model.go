@@ -128,8 +128,9 @@ const (
 	// Copy is a record of the entity Of under other keys. Mutations that change the record also change
 	// its copies.
 	Copy
-	// Claim reserves a value for one record of the entity Of, so that no other record has the same value.
-	// The value is only in the claim's key. The attributes are those in the primary key of the record.
+	// Claim reserves a value for one record of the entity Of, so that no other record has the same
+	// value. The value is only in the claim's key. The attributes are those in the primary key of
+	// the record.
 	Claim
 	// Sum is a record that exists only for numbers that add up other records. Package dynamo/derive
 	// declares these numbers.
@@ -144,8 +145,8 @@ const (
 // Entity is a kind of record, with the templates of its keys. If an entity has no templates for
 // index keys, its records are not in the index.
 type Entity struct {
-	// Name is the value of the attribute "entity" in the records. In ElectroDB, the entity has the same
-	// name, unless the setting ORDERGRAPH_ELECTRODB contains another one.
+	// Name is the value of the attribute "entity" in the records. In ElectroDB, the entity has the
+	// same name, unless the setting ORDERGRAPH_ELECTRODB contains another one.
 	Name string
 	// Description is the name of the entity in messages and docs.
 	Description      string
@@ -169,18 +170,20 @@ type Entity struct {
 	// Omitted are the attributes that a Copy omits. If a mutation changes only these attributes, it
 	// does not have to update the copy.
 	Omitted []string
-	// Added reports whether a table that is older than the declaration of the edge or Claim lacks it until
-	// `ordergraph table apply` adds it. AddedNumbers are derived numbers that such a table lacks, too.
+	// Added reports whether a table that is older than the declaration of the edge or Claim lacks
+	// it until `ordergraph table apply` adds it. AddedNumbers are derived numbers that such a table
+	// lacks, too.
 	Added        bool
 	AddedNumbers []string
-	// AddedFeatures are attributes that servers with an earlier version would damage. Such a server refuses
-	// a table whose layout contains the feature. An older table lacks it until `ordergraph table apply`
-	// adds it.
+	// AddedFeatures are attributes that servers with an earlier version would damage. Such a server
+	// refuses a table whose layout contains the feature. An older table lacks it until `ordergraph
+	// table apply` adds it.
 	AddedFeatures []string
-	// IndexFeature is the name of the feature that a table must have before records get index keys. If it is
-	// empty, records have them in every table.
+	// IndexFeature is the name of the feature that a table must have before records get index keys.
+	// If it is empty, records have them in every table.
 	IndexFeature string
-	// OnRequest reports whether a new table also lacks the derivation, because every order would cost more.
+	// OnRequest reports whether a new table also lacks the derivation, because every order would
+	// cost more.
 	OnRequest bool
 	// KeysOnly reports whether an edge contains only what is in its keys. So only changes of these
 	// attributes write it.
@@ -191,8 +194,8 @@ type Entity struct {
 	Each string
 	// Renamed maps a placeholder in the keys to its attribute, if their names differ.
 	Renamed map[string]string
-	// keyField is the custom field whose value is in the keys of an edge or claim. For other entities, it is
-	// nil.
+	// keyField is the custom field whose value is in the keys of an edge or claim. For other
+	// entities, it is nil.
 	keyField *commerce.CustomField
 	// codec encodes and decodes the attributes. It is nil for idempotency records, and for a Copy or
 	// Claim, whose attributes follow from the entity Of (see valueCodec).
@@ -238,8 +241,9 @@ var (
 		PK: "ORDER#{orderId}", SK: "EVENT#{eventId}", IndexPK: "STATUS_CHANGES#{to}", IndexSK: "EVENT#{eventId}", Sharded: true, Optional: true, OnRequest: true, AddedFeatures: []string{attrStatusChanges}, IndexFeature: StatusChanges, codec: codecFor[commerce.Event](eventAttributes)}
 	EntityLastEvent = Entity{Name: "lastEvent", Description: "a customer's last order event",
 		PK: "CUSTOMER#{customerId}", SK: "LAST_EVENT", Owner: access.PermissionReadOrder, Kind: Latest, Of: &EntityOrderEvent, codec: codecFor[lastEvent](lastEventAttributes)}
-	// The sort keys of payments, returns and fulfillments, and of the order's edges, come after its line items and
-	// events. So one Query reads the order with these, but without the payments, returns and fulfillments.
+	// The sort keys of payments, returns and fulfillments, and of the order's edges, come after its
+	// line items and events. So one Query reads the order with these, but without the payments,
+	// returns and fulfillments.
 	EntityPayment = Entity{Name: "payment", Description: "payment of an order",
 		PK: "ORDER#{orderId}", SK: "PAYMENT#{paymentId}", codec: codecFor[commerce.Payment](paymentAttributes)}
 	EntityPaymentClaim = Entity{Name: "paymentClaim", Description: "claim of a provider's ID of a payment",
@@ -252,7 +256,8 @@ var (
 	// contains its name.
 	EntityPaymentDue = Entity{Name: "orderPaymentDue", Description: "order with an outstanding payment (edge)",
 		PK: "ORDER#{orderId}", SK: "WITH_PAYMENT_DUE", IndexPK: "PAYMENT_DUE#{paymentDue}", IndexSK: "ORDER#{orderId}", Sharded: true, Kind: Copy, Added: true, Of: &EntityOrder}
-	// EntityOrderExpiry keeps older servers away, too. They would confirm an order, but leave its expiry.
+	// EntityOrderExpiry keeps older servers away, too. They would confirm an order, but leave its
+	// expiry.
 	EntityOrderExpiry = Entity{Name: "orderExpiry", Description: "order that expires (edge)",
 		PK: "ORDER#{orderId}", SK: "WITH_EXPIRY", IndexPK: "EXPIRING", IndexSK: "{expiry}#{orderId}", Sharded: true, Kind: Copy, Added: true, Of: &EntityOrder}
 	// EntityOrderTag keeps older servers away, too. They would not know that only staff may read
@@ -336,11 +341,11 @@ type WritePattern struct {
 	// Buckets reports whether the mutation also reads and writes the stock buckets of products. The
 	// bounds assume that one of the products has several buckets.
 	Buckets bool
-	// LowStock reports whether the mutation changes inventory levels. If the table has the list of low stock,
-	// the mutation also reads these levels and writes their edges.
+	// LowStock reports whether the mutation changes inventory levels. If the table has the list of
+	// low stock, the mutation also reads these levels and writes their edges.
 	LowStock bool
-	// ErasesOrders reports whether the mutation also finds the next order of a customer with a Query, and
-	// reads up to commerce.MaxLines records in its item collection.
+	// ErasesOrders reports whether the mutation also finds the next order of a customer with a
+	// Query, and reads up to commerce.MaxLines records in its item collection.
 	ErasesOrders bool
 	// ClaimsOrders reports whether the mutation also finds the next order of a guest with a Query.
 	ClaimsOrders bool
@@ -421,13 +426,13 @@ var (
 		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityReturn), OptionalWrites: entities(EntityIdempotency), Reads: entities(EntityOrder, EntityReturn)}.withEdges(&EntityOrder)
 	WriteReceiveReturn = WritePattern{ID: "WP39", Mutation: "receiveReturn", MostLines: commerce.MaxReturnLines,
 		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityReturn), WritesPerLine: entities(EntityInventoryLevel, EntityProduct), OptionalWrites: entities(EntityIdempotency, EntityWarehouse), Reads: entities(EntityOrder, EntityReturn, EntityWarehouse), ReadsPerLine: entities(EntityInventoryLevel, EntityProduct)}.withEdges(&EntityInventoryLevel).withEdges(&EntityProduct, AttrTotalInventory, AttrAvailable).withEdges(&EntityOrder)
-	// The first transaction of eraseCustomer deletes the customer. Each further one erases an order with up to
-	// 40 of its events and other records.
+	// The first transaction of eraseCustomer deletes the customer. Each further one erases an order
+	// with up to 40 of its events and other records.
 	WriteEraseCustomer = WritePattern{ID: "WP40", Mutation: "eraseCustomer",
 		Writes: entities(EntityDeletedCustomer), OptionalWrites: entities(EntityCustomer, EntityCustomerRep, EntityCustomerName, EntityCustomerEmail, EntityEmailClaim, EntityOrder, EntityCustomerOrder, EntityPaymentDue, EntityOrderExpiry, EntityOrderEvent, EntityLastEvent),
 		OptionalWritesPerLine: entities(EntityOrderEvent), Reads: entities(EntityCustomer, EntityDeletedCustomer, EntityOrder), ReadsItems: true, ErasesOrders: true}
-	// A transaction of claimOrders moves an order from the guest's partition to the customer's. The last one
-	// also deletes the guest's last event.
+	// A transaction of claimOrders moves an order from the guest's partition to the customer's. The
+	// last one also deletes the guest's last event.
 	WriteClaimOrders = WritePattern{ID: "WP41", Mutation: "claimOrders",
 		Writes: entities(EntityOrder, EntityCustomerOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityCustomer), WritesPerLine: entities(EntityOrderItem), OptionalWrites: entities(EntityLastEvent, EntitySpending, EntityRepOrders), Reads: entities(EntityCustomer, EntityLastEvent, EntityLastEvent, EntityOrder), ReadsItems: true, ClaimsOrders: true}.withEdges(&EntityOrder)
 	WriteTagOrder = WritePattern{ID: "WP42", Mutation: "tagOrder", MostLines: 2 * commerce.MaxTags,
@@ -454,8 +459,8 @@ func (p WritePattern) MaxActions(lines int) int {
 	return n
 }
 
-// MaxLevels returns the maximum number of inventory levels that a transaction writes. lines counts the line
-// items.
+// MaxLevels returns the maximum number of inventory levels that a transaction writes. lines counts
+// the line items.
 func (p WritePattern) MaxLevels(lines int) (n int) {
 	for _, e := range p.Writes {
 		if e.Name == EntityInventoryLevel.Name {
@@ -470,8 +475,8 @@ func (p WritePattern) MaxLevels(lines int) (n int) {
 	return n
 }
 
-// MaxOptionalWrites returns the most OptionalWrites that one transaction can have. An order that expires has
-// no outstanding payment, so it has only one of the two edges. It has no return either.
+// MaxOptionalWrites returns the most OptionalWrites that one transaction can have. An order that
+// expires has no outstanding payment, so it has only one of the two edges. It has no return either.
 func (p WritePattern) MaxOptionalWrites() []Entity {
 	most := slices.Clone(p.OptionalWrites)
 	at := func(e *Entity) int {
@@ -589,8 +594,9 @@ func (e *Entity) AttributeForPlaceholder(name string) string {
 	return cmp.Or(e.Renamed[name], name)
 }
 
-// These placeholders stand for the attributes "name", as normalized by commerce.FoldName, and "email",
-// as normalized by commerce.EmailKey, and for the quantity of an inventory level below its reorder point.
+// These placeholders stand for the attributes "name", as normalized by commerce.FoldName, and
+// "email", as normalized by commerce.EmailKey, and for the quantity of an inventory level below its
+// reorder point.
 const (
 	foldedNamePlaceholder  = "foldedName"
 	emailKeyPlaceholder    = "emailKey"

@@ -75,7 +75,8 @@ func TestHistories(t *testing.T) {
 	})
 }
 
-// eraseCustomer sends requests until no order of the customer is left to erase. One request erases one order.
+// eraseCustomer sends requests until no order of the customer is left to erase. One request erases
+// one order.
 func eraseCustomer(t *rapid.T, url, id string) {
 	c := workload.NewClient()
 	defer c.HTTP.CloseIdleConnections()
@@ -160,8 +161,8 @@ func recordOf(a *storetest.AuditResult, subject string) storetest.Record {
 // confirmed change created one version, and no other change was made. checkVersions returns the
 // number of changes. It omits inventory levels, because shipments change them, too, and warehouses,
 // because new inventory levels change their numbers. checkStock verifies the levels. It also omits
-// orders with payments, returns or fulfillments, because their responses do not contain the order's version,
-// and the records of the erased customer.
+// orders with payments, returns or fulfillments, because their responses do not contain the order's
+// version, and the records of the erased customer.
 func checkVersions(t *rapid.T, a *storetest.AuditResult, log []sentMutation, erased string) int {
 	returned, paid, n := map[string]map[int]bool{}, map[string]bool{}, 0
 	for _, e := range log {
@@ -315,8 +316,8 @@ func checkStock(t *rapid.T, a *storetest.AuditResult, log []sentMutation, w work
 			sum -= n
 			changes++
 		}
-		// If a mutation sets a level to its current quantity, it creates no version. The expected number
-		// of versions is then unknown.
+		// If a mutation sets a level to its current quantity, it creates no version. The expected
+		// number of versions is then unknown.
 		if !set[level] && (r.Int("quantity") != sum || r.Int("version") != order[0]+changes) {
 			t.Errorf("%s has %d pieces in version %d, but the responses add up to %d in version %d", level, r.Int("quantity"), r.Int("version"), sum, order[0]+changes)
 		}

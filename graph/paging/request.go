@@ -217,8 +217,8 @@ func (q *Request) FilterDateRange(argument string, r *commerce.DateRange) bool {
 	return days != (commerce.DateRange{})
 }
 
-// FilterBelow limits a list to inventory levels with less than the given quantity. If below is nil, the
-// list is not limited.
+// FilterBelow limits a list to inventory levels with less than the given quantity. If below is nil,
+// the list is not limited.
 func (q *Request) FilterBelow(below *int32) {
 	if below == nil {
 		return

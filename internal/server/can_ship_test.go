@@ -25,8 +25,8 @@ func (s *fixture) canShip(t testing.TB, query string, arguments ...any) string {
 	return fmt.Sprintf("%s in %d requests", values, got.Extensions.Explain.Totals.Requests)
 }
 
-// One warehouse can ship an order if it has all pieces that are still open. All products of an order, and
-// all orders of a list, need one BatchGetItem.
+// One warehouse can ship an order if it has all pieces that are still open. All products of an
+// order, and all orders of a list, need one BatchGetItem.
 func TestWarehousesThatCanShip(t *testing.T) {
 	t.Parallel()
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {

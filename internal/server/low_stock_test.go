@@ -139,8 +139,8 @@ func TestLowStockOfACancelledParcel(t *testing.T) {
 	})
 }
 
-// A shipment does not trust a level that it has read: another client can set a reorder point before the
-// transaction.
+// A shipment does not trust a level that it has read: another client can set a reorder point before
+// the transaction.
 func TestReorderPointDuringAShipment(t *testing.T) {
 	t.Parallel()
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
@@ -166,8 +166,8 @@ func TestReorderPointDuringAShipment(t *testing.T) {
 	})
 }
 
-// Two shipments of a product without a reorder point do not exclude each other, even if the table has the
-// list of low stock.
+// Two shipments of a product without a reorder point do not exclude each other, even if the table
+// has the list of low stock.
 func TestShipmentsWithoutReorderPointsDoNotConflict(t *testing.T) {
 	t.Parallel()
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
@@ -200,7 +200,8 @@ func TestShipmentsWithoutReorderPointsDoNotConflict(t *testing.T) {
 	})
 }
 
-// Without the list, there are no reorder points either, so that a list that is added later is complete.
+// Without the list, there are no reorder points either, so that a list that is added later is
+// complete.
 func TestLowStockNeedsTheList(t *testing.T) {
 	t.Parallel()
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {

@@ -33,8 +33,8 @@ type writeCost struct {
 	// sales reports whether the table has the sales by day, and waiting whether it lists orders to
 	// ship.
 	sales, waiting bool
-	// lowStock is the reorder point of all products in a table with the list of low stock. If it is 0, the
-	// table lacks the list.
+	// lowStock is the reorder point of all products in a table with the list of low stock. If it is
+	// 0, the table lacks the list.
 	lowStock int
 	// writesNothing reports that the mutation writes nothing.
 	writesNothing bool
@@ -74,8 +74,8 @@ func externalInput(more mutationInput, before ...string) func(*fixture, testing.
 	}
 }
 
-// erasing returns an input for a deleted customer with one order that is not erased yet. The mutations in
-// before have changed the order.
+// erasing returns an input for a deleted customer with one order that is not erased yet. The
+// mutations in before have changed the order.
 func erasing(lines, notes int, before ...string) func(*fixture, testing.TB) mutationInput {
 	return func(s *fixture, t testing.TB) mutationInput {
 		s.mutate(t, "createCustomer", mutationInput{"id": "eve", "name": "Eve", "email": "eve@example.com"})
@@ -96,8 +96,8 @@ func guestOrder(n int) mutationInput {
 	return mutationInput{"guest": mutationInput{"email": "Ann@example.com"}, "items": lines(skus(n)...)}
 }
 
-// claiming returns an input for the only order of the guest with Ann's address, or for the first of two orders.
-// The mutations in before have changed the order.
+// claiming returns an input for the only order of the guest with Ann's address, or for the first of
+// two orders. The mutations in before have changed the order.
 func claiming(orders, lines int, before ...string) func(*fixture, testing.TB) mutationInput {
 	return func(s *fixture, t testing.TB) mutationInput {
 		id := s.placeWith(t, guestOrder(lines))
@@ -149,7 +149,8 @@ func sendBack(lines int) mutationInput {
 	return mutationInput{"lines": all}
 }
 
-// restock returns the lines of a received return, which puts one piece of each of the first products into stock.
+// restock returns the lines of a received return, which puts one piece of each of the first
+// products into stock.
 func restock(lines int) mutationInput {
 	all := []mutationInput{}
 	for _, sku := range skus(lines) {
@@ -158,8 +159,9 @@ func restock(lines int) mutationInput {
 	return mutationInput{"warehouseId": "north", "lines": all}
 }
 
-// fulfilledInput returns an input for the fulfillment of an order with this number of pieces. The fulfillment
-// contains one piece of each product, but not the last piece, unless the order has only one.
+// fulfilledInput returns an input for the fulfillment of an order with this number of pieces. The
+// fulfillment contains one piece of each product, but not the last piece, unless the order has only
+// one.
 func fulfilledInput(pieces int, more mutationInput, before ...string) func(*fixture, testing.TB) mutationInput {
 	return func(s *fixture, t testing.TB) mutationInput {
 		products := skus(min(pieces, commerce.MaxLines))
@@ -491,8 +493,8 @@ func TestGoldenWriteCosts(t *testing.T) {
 	})
 }
 
-// listLowStock adds the list of low stock to the table, and sets the reorder points of all parts. If the
-// reorder point is 0, it does nothing.
+// listLowStock adds the list of low stock to the table, and sets the reorder points of all parts.
+// If the reorder point is 0, it does nothing.
 func (s *fixture) listLowStock(t testing.TB, db *dynamodb.Client, reorderPoint int) {
 	if reorderPoint == 0 {
 		return
@@ -516,7 +518,8 @@ func checkMostActions(t *testing.T, most map[string]int) {
 	}
 }
 
-// measuredPatterns returns the write patterns of all mutations that a server without custom fields has.
+// measuredPatterns returns the write patterns of all mutations that a server without custom fields
+// has.
 func measuredPatterns() []model.WritePattern {
 	return slices.DeleteFunc(model.WritePatterns(), func(p model.WritePattern) bool { return p.ID == model.WriteSetCustomFields.ID })
 }
