@@ -86,17 +86,8 @@ func TestConcurrentFulfillments(t *testing.T) {
 // A table that is older than fulfillments refuses them until an operator has added the feature. Older servers
 // reject the table from then on, because they do not know the feature.
 func TestFulfillmentsInAnOldTable(t *testing.T) {
-	db, clock, name := storetest.Engines()[0].Client(t), newMovingClock(start), storetest.TableName()
-	store := storetest.NewTable(t, storetest.WithoutResponseDate(db), dynamo.Options{Table: name, Clock: clock.Now})
-	storetest.LoadDataset(t, store, storetest.SmallDataset(t, 3))
-	storetest.DeleteLayout(t, db, name)
-	store, err := dynamo.New(storetest.WithoutResponseDate(db), dynamo.Options{Table: name, Clock: clock.Now})
-	if err == nil {
-		err = store.Ping(t.Context())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	r, clock := oldTable(t)
+	store := r.Store
 	if _, err := store.SetInventoryLevel(t.Context(), change.Caller{}, commerce.InventoryLevelChange{SKU: "p01", WarehouseID: "w1", Quantity: new(50)}); err != nil {
 		t.Fatal(err)
 	}

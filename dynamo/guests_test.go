@@ -309,16 +309,8 @@ func TestGuestOrdersAreReplayedAndExported(t *testing.T) {
 // A table of an older version refuses the orders of guests until it has the feature, which older servers do not
 // know.
 func TestGuestOrdersInAnOldTable(t *testing.T) {
-	clock := newMovingClock(start)
-	r := storetest.NewRawTable(t, storetest.WithoutResponseDate(storetest.Engines()[0].Client(t)), storetest.SmallDataset(t, 3), dynamo.Options{Clock: clock.Now})
-	storetest.DeleteLayout(t, r.DB, r.Name)
-	old, err := dynamo.New(r.DB, dynamo.Options{Table: r.Name, Clock: clock.Now})
-	if err == nil {
-		err = old.Ping(t.Context())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	r, clock := oldTable(t)
+	old := r.Store
 	request := guestRequest(t, guestAddress, 1)
 	for range 2 {
 		_, placing := old.PlaceOrder(t.Context(), sam, request)

@@ -157,20 +157,29 @@ func TestRepairOfPayments(t *testing.T) {
 	})
 }
 
-// A table that is older than payments refuses them until an operator has added the list of orders with
-// outstanding payments. Older servers reject the table from then on, because they do not know this list.
-func TestPaymentsInAnOldTable(t *testing.T) {
-	db, clock, name := storetest.Engines()[0].Client(t), newMovingClock(start), storetest.TableName()
-	store := storetest.NewTable(t, storetest.WithoutResponseDate(db), dynamo.Options{Table: name, Clock: clock.Now})
-	storetest.LoadDataset(t, store, storetest.SmallDataset(t, 3))
-	storetest.DeleteLayout(t, db, name)
-	store, err := dynamo.New(storetest.WithoutResponseDate(db), dynamo.Options{Table: name, Clock: clock.Now})
+// oldTable returns a table with a small dataset, as a version without derivations created it, and its
+// clock.
+func oldTable(t *testing.T) (storetest.RawTable, *movingClock) {
+	t.Helper()
+	clock := newMovingClock(start)
+	r := storetest.NewRawTable(t, storetest.WithoutResponseDate(storetest.Engines()[0].Client(t)), storetest.SmallDataset(t, 3), dynamo.Options{Clock: clock.Now})
+	storetest.DeleteLayout(t, r.DB, r.Name)
+	store, err := dynamo.New(r.DB, dynamo.Options{Table: r.Name, Clock: clock.Now})
 	if err == nil {
 		err = store.Ping(t.Context())
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
+	r.Store = store
+	return r, clock
+}
+
+// A table that is older than payments refuses them until an operator has added the list of orders with
+// outstanding payments. Older servers reject the table from then on, because they do not know this list.
+func TestPaymentsInAnOldTable(t *testing.T) {
+	r, clock := oldTable(t)
+	store := r.Store
 	id := commerce.OrderID(storetest.SmallOrderID(0))
 	var unavailable *model.DerivationUnavailable
 	if _, err := pay(t, store, id, "capture 1", "ch_1"); !errors.As(err, &unavailable) || unavailable.Name != model.EntityPaymentDue.Name {

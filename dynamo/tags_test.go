@@ -157,17 +157,8 @@ func TestConcurrentTags(t *testing.T) {
 // servers reject the table from then on, because they do not know this list. Without the list, the
 // orders keep their tags.
 func TestTagsInAnOldTable(t *testing.T) {
-	db, clock, name := storetest.Engines()[0].Client(t), newMovingClock(start), storetest.TableName()
-	store := storetest.NewTable(t, storetest.WithoutResponseDate(db), dynamo.Options{Table: name, Clock: clock.Now})
-	storetest.LoadDataset(t, store, storetest.SmallDataset(t, 3))
-	storetest.DeleteLayout(t, db, name)
-	store, err := dynamo.New(storetest.WithoutResponseDate(db), dynamo.Options{Table: name, Clock: clock.Now})
-	if err == nil {
-		err = store.Ping(t.Context())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	r, clock := oldTable(t)
+	store := r.Store
 	id := commerce.OrderID(storetest.SmallOrderID(0))
 	unavailable := func(what string) {
 		t.Helper()
@@ -192,7 +183,6 @@ func TestTagsInAnOldTable(t *testing.T) {
 	if _, err := store.DropDerivation(t.Context(), derivation(t, model.EntityOrderTag.Name), applied(clock, model.Dropped)); err != nil {
 		t.Fatal(err)
 	}
-	r := storetest.RawTable{T: t, DB: db, Name: name, Store: store}
 	for key := range r.All() {
 		if strings.Contains(key, "WITH_TAG") {
 			t.Errorf("after the drop, the table contains %s", key)
