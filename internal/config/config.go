@@ -108,6 +108,9 @@ type Config struct {
 	// Webhooks are the webhooks of payment providers that have secrets, by the name of the
 	// provider.
 	Webhooks map[string]*provider.Webhook
+	// WebhookAllowedHosts are the hosts with private addresses to which events can be sent, each with
+	// or without a port.
+	WebhookAllowedHosts []string
 	// ConfirmPaid reports whether an order is confirmed when a webhook reports that it is paid.
 	ConfirmPaid bool
 	// GCTuning configures the garbage collector. ReadFrom does not set its field Memory, because each
@@ -222,6 +225,7 @@ func (r *settingsReader) sections() []setting.Section {
 		{Title: "Payments", Settings: append(r.webhookSettings(),
 			setting.Setting{Name: "ORDERGRAPH_CONFIRM_PAID", Value: setting.Switch(&r.ConfirmPaid, "off"), Meaning: "`on` confirms an order when one of these webhooks reports that it is paid"},
 		)},
+		{Title: "Webhooks", Settings: r.outgoingWebhookSettings()},
 		{Title: "Limits", Settings: slices.Concat(setting.Limits(&r.Limits), setting.Limits(&r.Table.Reservations), r.Rates.SettingDefinitions(), setting.Limits(&r.ServerLimits), r.PoolSizes.Settings())},
 		{Title: "Shares", Settings: []setting.Setting{
 			{Name: "ORDERGRAPH_SHARE_WEIGHTS", Value: setting.ParsedBy(&r.ShareWeights, "", "roles with whole numbers from 1 to 100, such as ADMIN=2,SERVICE=8", parseShareWeights), Meaning: "factor for each role, such as `ADMIN=2,SERVICE=8`; it multiplies the [shares](limits.md#shares) of the role's callers"},

@@ -76,14 +76,14 @@ func TestEveryVariableIsRead(t *testing.T) {
 		"GOGC=50", "GOMEMLIMIT=1GiB", "ORDERGRAPH_INTROSPECTION=off", "ORDERGRAPH_GRAPHIQL=off", "ORDERGRAPH_DOCUMENTS=trusted.json", "ORDERGRAPH_TRUSTED_ONLY=on", "ORDERGRAPH_PRICES=prices.json", "ORDERGRAPH_SCHEMA_EXTENSION=shop.graphqls",
 		"ORDERGRAPH_AUTH=jwt", "ORDERGRAPH_JWT_JWKS=https://id.example/keys", "ORDERGRAPH_JWT_ISSUER=https://id.example/", "ORDERGRAPH_JWT_AUDIENCE=shop",
 		"ORDERGRAPH_ANONYMOUS=catalog", "ORDERGRAPH_JWT_LEEWAY=5m", "ORDERGRAPH_JWT_ROLE_CLAIM=https://shop.example/role", "ORDERGRAPH_JWT_CUSTOMER_CLAIM=cid", "ORDERGRAPH_SHARE_WEIGHTS=ADMIN=2,SERVICE=8",
-		"ORDERGRAPH_SHUTDOWN_DELAY=10s", "ORDERGRAPH_DRAIN_TIMEOUT=20s", "ORDERGRAPH_CIRCUIT_BREAKER=off", "ORDERGRAPH_CONFIRM_PAID=on"}
+		"ORDERGRAPH_SHUTDOWN_DELAY=10s", "ORDERGRAPH_DRAIN_TIMEOUT=20s", "ORDERGRAPH_CIRCUIT_BREAKER=off", "ORDERGRAPH_CONFIRM_PAID=on", "ORDERGRAPH_WEBHOOK_ALLOWED_HOSTS=erp.internal, 10.0.0.7:8443"}
 	got := read(t, set...)
 	identifiers, _ := model.ParseElectroDB("1,order=2")
 	want := config.Config{
 		Addr: ":0", AdminAddr: "127.0.0.1:9090", Store: config.DynamoDB, Table: dynamo.Options{Table: "orders", Shards: 64, ElectroDB: identifiers, Currency: "JPY", Reservations: setting.OrDefaults(commerce.ReservationLimits{}), OrderExpiry: 30 * time.Minute},
 		CursorKey: []byte("sixteen letters!"), Origins: []string{"https://a.example", "http://localhost:3000"}, Hosts: []string{"a.example", "B:8080"}, Proxies: httpheader.Proxies{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.0.2.1/32")}, LogLevel: slog.LevelDebug, LogFormat: telemetry.LogText, AccessLog: true, Traces: true,
 		Limits: setting.OrDefaults(document.Limits{}), Rates: rate.DefaultOptions(), ServerLimits: setting.OrDefaults(server.Limits{}), PoolSizes: admission.New(admission.Sizes{}).Sizes(), ShareWeights: map[access.Role]int{access.RoleAdmin: 2, access.RoleService: 8}, GCTuning: gctuning.Options{GOGC: "50", GOMEMLIMIT: "1GiB"},
-		Shutdown: lifecycle.Shutdown{Delay: 10 * time.Second, DrainTime: 20 * time.Second}, ConfirmPaid: true,
+		Shutdown: lifecycle.Shutdown{Delay: 10 * time.Second, DrainTime: 20 * time.Second}, ConfirmPaid: true, WebhookAllowedHosts: []string{"erp.internal", "10.0.0.7:8443"},
 		Documents: "trusted.json", TrustedOnly: true, Prices: "prices.json", SchemaExtension: "shop.graphqls", Auth: config.AuthJWT, Anonymous: true,
 		JWT: auth.Options{JWKS: "https://id.example/keys", Issuer: "https://id.example/", Audience: "shop", Leeway: 5 * time.Minute, RoleClaim: "https://shop.example/role", CustomerClaim: "cid"},
 	}
@@ -202,6 +202,7 @@ func TestInvalidVariables(t *testing.T) {
 		{"ORDERGRAPH_ALLOWED_HOSTS=shop.example/", []string{`"shop.example/"`, "host names like"}},
 		{"ORDERGRAPH_ALLOWED_HOSTS=shop.example:http", []string{`"shop.example:http"`, "host names like"}},
 		{"ORDERGRAPH_ALLOWED_HOSTS=:8080", []string{`":8080"`, "host names like"}},
+		{"ORDERGRAPH_WEBHOOK_ALLOWED_HOSTS=https://erp.internal", []string{`"https://erp.internal"`, "erp.internal:8443"}},
 		{"ORDERGRAPH_SHARE_WEIGHTS=ADMIN", []string{`"ADMIN"`, "ADMIN=2,SERVICE=8"}},
 		{"ORDERGRAPH_SHARE_WEIGHTS=ADMIN=0", []string{`"ADMIN=0"`, "1 to 100"}},
 		{"ORDERGRAPH_SHARE_WEIGHTS=ADMIN=2,ADMIN=3", []string{`"ADMIN=2,ADMIN=3"`, "1 to 100"}},

@@ -32,3 +32,10 @@ func (c *Config) webhookSettings() (all []setting.Setting) {
 	}
 	return all
 }
+
+// outgoingWebhookSettings returns the settings of webhooks to which events are sent.
+func (c *Config) outgoingWebhookSettings() []setting.Setting {
+	return []setting.Setting{
+		{Name: "ORDERGRAPH_WEBHOOK_ALLOWED_HOSTS", Value: setting.List(&c.WebhookAllowedHosts, "host names or IPv4 addresses like erp.internal or erp.internal:8443", isHostName), Meaning: "hosts, such as `erp.internal:8443`, to which [webhooks](webhooks.md#outgoing-requests) can send events although their addresses are private; without a port, all ports are allowed"},
+	}
+}
