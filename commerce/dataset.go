@@ -203,5 +203,5 @@ func (o *OrderWithItems) complete(customers map[CustomerID]*Customer, products m
 // importing the order again does not create a second event.
 func ImportedEvent(o Order, note string) Event {
 	id, _ := ulid.ParseStrict(string(o.ID))
-	return Event{ID: EventID(withHash(id, "imported "+string(o.ID))), OrderID: o.ID, Type: EventImported, To: o.Status, At: o.PlacedAt, Actor: "import", Note: note}
+	return Event{ID: EventID(withHash(id, "imported "+string(o.ID))), OrderID: o.ID, Type: EventImported, To: o.Status, At: o.PlacedAt, Actor: "import", Note: note, Version: o.Version}
 }

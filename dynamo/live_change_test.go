@@ -301,7 +301,7 @@ func TestTableChangesWhileServersWork(t *testing.T) {
 		storetest.AssertConsistent(t, db, s.table, 1)
 		s.assertLikeNew()
 		for name, status := range s.serve(db).Derivations() {
-			if status.State != model.Readable && name != model.StockBucketStock && name != model.OrderAdjustments && name != model.OrderFulfillments && name != model.OrderErased && name != model.EntityDailySales.Name && name != model.EntityLowStock.Name && name != model.StatusChanges && name != model.EntityPaymentDue.Name && name != model.EntityOrderExpiry.Name && name != model.EntityOrderTag.Name && name != model.EntityOrderWaiting.Name && name != model.OrderReturnsFeature && name != model.OrderGuests {
+			if status.State != model.Readable && name != model.StockBucketStock && name != model.OrderAdjustments && name != model.OrderFulfillments && name != model.OrderErased && name != model.EntityDailySales.Name && name != model.EntityLowStock.Name && name != model.StatusChanges && name != model.Changes && name != model.EntityPaymentDue.Name && name != model.EntityOrderExpiry.Name && name != model.EntityOrderTag.Name && name != model.EntityOrderWaiting.Name && name != model.OrderReturnsFeature && name != model.OrderGuests {
 				t.Errorf("%s is %s", name, status)
 			}
 		}

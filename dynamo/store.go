@@ -121,6 +121,24 @@ func (s *Store) OpenFeed(source feed.Source, opts feed.Options) *feed.Feed {
 	return feed.Open(s.table, source, opts)
 }
 
+// Changes is feed.Feed.Changes.
+func (s *Store) Changes(ctx context.Context, after, until commerce.EventID, limit int) ([]*commerce.Event, commerce.EventID, error) {
+	return s.history().Changes(ctx, after, until, limit)
+}
+
+// ChangesSince is feed.Feed.ChangesSince.
+func (s *Store) ChangesSince(ctx context.Context) (time.Time, error) {
+	return s.history().ChangesSince(ctx)
+}
+
+// OrderTimeline is feed.Feed.OrderTimeline.
+func (s *Store) OrderTimeline(ctx context.Context, order commerce.OrderID, last commerce.EventID, limit int) ([]*commerce.Event, error) {
+	return s.history().OrderTimeline(ctx, order, last, limit)
+}
+
+// history returns a feed that reads past events, but never subscribes to new ones.
+func (s *Store) history() *feed.Feed { return s.OpenFeed(nil, feed.Options{Log: s.opts.Log}) }
+
 // Now returns the time of the clock whose time is written to records.
 func (s *Store) Now() time.Time { return s.table.Now() }
 

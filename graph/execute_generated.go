@@ -5939,14 +5939,16 @@ func numberOrderEvent(name string) (int, operation.ArgumentsReader) {
 		return 4, nil
 	case "at":
 		return 5, nil
-	case "actor":
+	case "version":
 		return 6, nil
-	case "note":
+	case "actor":
 		return 7, nil
-	case "noteVisibility":
+	case "note":
 		return 8, nil
-	case "warehouse":
+	case "noteVisibility":
 		return 9, nil
+	case "warehouse":
+		return 10, nil
 	default:
 		return 0, nil
 	}
@@ -6002,10 +6004,20 @@ func (x *execution) fieldOrderEvent(f *operation.Field, obj *commerce.Event) boo
 	case 5: // at
 		x.out = scalar.AppendDateTime(x.out, obj.At)
 		return true
-	case 6: // actor
+	case 6: // version
+		v, ok := x.resolveOrderEventVersion(f, obj)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.out = scalar.AppendInt32(x.out, *v)
+		return true
+	case 7: // actor
 		x.out = scalar.AppendString(x.out, obj.Actor)
 		return true
-	case 7: // note
+	case 8: // note
 		v, ok := x.resolveOrderEventNote(f, obj)
 		if !ok {
 			return x.writeNull()
@@ -6015,7 +6027,7 @@ func (x *execution) fieldOrderEvent(f *operation.Field, obj *commerce.Event) boo
 		}
 		x.out = scalar.AppendString(x.out, *v)
 		return true
-	case 8: // noteVisibility
+	case 9: // noteVisibility
 		v, ok := x.resolveOrderEventNoteVisibility(f, obj)
 		if !ok {
 			return x.writeNull()
@@ -6025,7 +6037,7 @@ func (x *execution) fieldOrderEvent(f *operation.Field, obj *commerce.Event) boo
 		}
 		x.out = appendNoteVisibility(x.out, *v)
 		return true
-	case 9: // warehouse
+	case 10: // warehouse
 		v, ok := x.resolveOrderEventWarehouse(f, obj)
 		if !ok {
 			return x.writeNull()
@@ -6053,6 +6065,13 @@ func (x *execution) resolveOrderEventTo(f *operation.Field, obj *commerce.Event)
 	defer x.recoverPanic(f, &ok)
 	x.currentField = f
 	v, err := x.orderEventResolvers.To(x.resolverCtx, obj)
+	return v, x.recordError(f, err)
+}
+
+func (x *execution) resolveOrderEventVersion(f *operation.Field, obj *commerce.Event) (v *int32, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
+	v, err := x.orderEventResolvers.Version(x.resolverCtx, obj)
 	return v, x.recordError(f, err)
 }
 

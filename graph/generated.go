@@ -456,6 +456,7 @@ type ComplexityRoot struct {
 		NoteVisibility func(childComplexity int) int
 		To             func(childComplexity int) int
 		Type           func(childComplexity int) int
+		Version        func(childComplexity int) int
 		Warehouse      func(childComplexity int) int
 	}
 
@@ -962,6 +963,8 @@ type OrderContactResolver interface {
 type OrderEventResolver interface {
 	From(ctx context.Context, obj *commerce.Event) (*commerce.Status, error)
 	To(ctx context.Context, obj *commerce.Event) (*commerce.Status, error)
+
+	Version(ctx context.Context, obj *commerce.Event) (*int32, error)
 
 	Note(ctx context.Context, obj *commerce.Event) (*string, error)
 	NoteVisibility(ctx context.Context, obj *commerce.Event) (*commerce.NoteVisibility, error)
@@ -5547,6 +5550,12 @@ type OrderEvent @access(permission: READ_ORDER) {
   to: OrderStatus
   "The time of the event."
   at: DateTime!
+  """
+  The order's ` + "`" + `version` + "`" + ` after the event. Each event increments the version by 1. So a client that
+  receives versions 3 and 5 has missed an event. The field is null if an older version of Ordergraph
+  or other software wrote the event.
+  """
+  version: Int
   """
   The name of the caller who caused the event. If the server does not authenticate callers, the name
   is ` + "`" + `anonymous` + "`" + `.

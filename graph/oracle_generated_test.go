@@ -1821,6 +1821,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.OrderEvent.Type(childComplexity), true
+	case "OrderEvent.version":
+		if e.ComplexityRoot.OrderEvent.Version == nil {
+			break
+		}
+
+		return e.ComplexityRoot.OrderEvent.Version(childComplexity), true
 	case "OrderEvent.warehouse":
 		if e.ComplexityRoot.OrderEvent.Warehouse == nil {
 			break
@@ -4154,6 +4160,8 @@ func (ec *executionContext) childFields_OrderEvent(ctx context.Context, field gr
 		return ec.fieldContext_OrderEvent_to(ctx, field)
 	case "at":
 		return ec.fieldContext_OrderEvent_at(ctx, field)
+	case "version":
+		return ec.fieldContext_OrderEvent_version(ctx, field)
 	case "actor":
 		return ec.fieldContext_OrderEvent_actor(ctx, field)
 	case "note":
@@ -12492,6 +12500,30 @@ func (ec *executionContext) _OrderEvent_at(ctx context.Context, field graphql.Co
 
 func (ec *executionContext) fieldContext_OrderEvent_at(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("OrderEvent", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _OrderEvent_version(ctx context.Context, field graphql.CollectedField, obj *commerce.Event) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_OrderEvent_version(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.OrderEvent().Version(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *int32) graphql.Marshaler {
+			return ec.marshalOInt2ᚖint32(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+
+func (ec *executionContext) fieldContext_OrderEvent_version(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("OrderEvent", field, true, true, errors.New("field of type Int does not have child fields"))
 }
 
 func (ec *executionContext) _OrderEvent_actor(ctx context.Context, field graphql.CollectedField, obj *commerce.Event) (ret graphql.Marshaler) {
@@ -23911,6 +23943,44 @@ func (ec *executionContext) _OrderEvent(ctx context.Context, sel ast.SelectionSe
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "version":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._OrderEvent_version(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "actor":
 			out.Values[i] = ec._OrderEvent_actor(ctx, field, obj)
 			if out.Values[i] == graphql.Null {

@@ -561,7 +561,7 @@ func orderReference(record *commerce.Order, f *operation.Field, to *pendingRecor
 	}
 }
 
-const fieldOrderEventWarehouse = 9
+const fieldOrderEventWarehouse = 10
 
 func (r *orderEventResolver) Warehouse(ctx context.Context, obj *commerce.Event) (*commerce.Warehouse, error) {
 	return reference(ctx, model.WarehouseByID, obj.WarehouseID)

@@ -121,6 +121,10 @@ func (r *orderEventResolver) To(ctx context.Context, obj *commerce.Event) (*comm
 	return scalar.OrNull(obj.To), nil
 }
 
+func (r *orderEventResolver) Version(ctx context.Context, obj *commerce.Event) (*int32, error) {
+	return scalar.OrNull(int32(obj.Version)), nil
+}
+
 func (r *orderEventResolver) Note(ctx context.Context, obj *commerce.Event) (*string, error) {
 	return scalar.OrNull(r.viewer(ctx).NoteOf(obj)), nil
 }

@@ -65,7 +65,7 @@ func TestNullability(t *testing.T) {
 		return d != nil && (d.Directives.ForName("key") != nil || parsedSchema.Types[name+"Connection"] != nil)
 	}
 	optional := []string{
-		"Order.shippingAddress", "Order.billingAddress", "Order.contact", "OrderAdjustment.line", "OrderContact.email", "OrderContact.phone", "OrderContact.name", "Order.hold", "Order.expiresAt", "Order.waitingSince", "Order.trackingNumber", "Order.carrier", "OrderEvent.from", "OrderEvent.to", "OrderEvent.note", "OrderEvent.noteVisibility", "Address.line2", "Address.region",
+		"Order.shippingAddress", "Order.billingAddress", "Order.contact", "OrderAdjustment.line", "OrderContact.email", "OrderContact.phone", "OrderContact.name", "Order.hold", "Order.expiresAt", "Order.waitingSince", "Order.trackingNumber", "Order.carrier", "OrderEvent.from", "OrderEvent.to", "OrderEvent.version", "OrderEvent.note", "OrderEvent.noteVisibility", "Address.line2", "Address.region",
 		"Payment.returnId", "Fulfillment.carrier", "Fulfillment.trackingNumber", "Fulfillment.trackingUrl", "Payment.reason", "Return.rejectionReason", "Return.warehouseId", "ReturnLine.restocked",
 		"PageInfo.startCursor", "PageInfo.endCursor", "OrderUpdate.id", "Query.orderCounts", "Query.sales", "Customer.spending", "Product.orderCount", "Warehouse.productCount", "Employee.orderCount", "Query.quote", "Quote.subtotal", "Quote.total", "EraseCustomerPayload.deletedCustomer", "UnmatchedPayment.orderId",
 	}

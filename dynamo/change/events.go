@@ -18,7 +18,7 @@ func (c *change) addEvent(o commerce.Order, e commerce.Event, at time.Time, firs
 	if err != nil {
 		return err
 	}
-	e.ID, e.OrderID, e.At, e.Actor = commerce.EventID(id), o.ID, at, c.caller.Name
+	e.ID, e.OrderID, e.Version, e.At, e.Actor = commerce.EventID(id), o.ID, o.Version, at, c.caller.Name
 	if o.Erased {
 		model.Erase(&e)
 	}

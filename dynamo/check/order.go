@@ -496,8 +496,9 @@ func (v *orderVerifier) verifyTimeline(diag *diagnosis, o commerce.Order) {
 			model.Erase(event)
 		}
 		want := model.EventRecord(b, *event)
-		if at, ok := event.ID.Time(); rec[model.AttrIndexPK] == nil && (!ok || at.Before(b.Derivations.Of(model.StatusChanges).Since) || !model.IsOrdergraphEvent(rec)) {
-			delete(want, model.AttrIndexPK) // the table did not list status changes then
+		list := b.Derivations.Of(b.Derivations.EventList(event.To == 0))
+		if at, ok := event.ID.Time(); rec[model.AttrIndexPK] == nil && (!ok || list.State != model.Readable || at.Before(list.Since) || !model.IsOrdergraphEvent(rec)) {
+			delete(want, model.AttrIndexPK) // the table did not list such events then
 			delete(want, model.AttrIndexSK)
 		}
 		diag.compare(&model.EntityOrderEvent, rec, want, kindKeyAttribute)
@@ -521,7 +522,7 @@ func (v *orderVerifier) verifyTimeline(diag *diagnosis, o commerce.Order) {
 	if !certain || statusSet || lastTo != nil && lastTo.To == o.Status {
 		return
 	}
-	event := &commerce.Event{OrderID: v.id, Type: commerce.EventImported, To: o.Status, Actor: repairEventActor, Note: "the last event did not match the order's status"}
+	event := &commerce.Event{OrderID: v.id, Type: commerce.EventImported, To: o.Status, Version: o.Version + 1, Actor: repairEventActor, Note: "the last event did not match the order's status"}
 	if o.Erased {
 		model.Erase(event)
 	}

@@ -325,6 +325,15 @@ func (f *Feed) timelinePage(ctx context.Context, partition string, from, to comm
 	if err != nil {
 		return nil, "", err
 	}
+	if more && len(records) > 0 {
+		next = commerce.EventID(model.JustAfter(string(model.EventIDFromKey(records[len(records)-1].Attributes()))))
+	}
+	return f.decodeTimeline(records), next, nil
+}
+
+// decodeTimeline decodes events in the timeline of an order. It omits events by other software, and logs events
+// that are unreadable.
+func (f *Feed) decodeTimeline(records []model.Reader) (events []*commerce.Event) {
 	for _, r := range records {
 		if !model.IsOrdergraphEvent(r.Attributes()) {
 			continue
@@ -336,10 +345,7 @@ func (f *Feed) timelinePage(ctx context.Context, partition string, from, to comm
 		}
 		events = append(events, event)
 	}
-	if more && len(records) > 0 {
-		next = commerce.EventID(model.JustAfter(string(model.EventIDFromKey(records[len(records)-1].Attributes()))))
-	}
-	return events, next, nil
+	return events
 }
 
 // latestPossibleID returns an upper bound for the IDs of all existing events. The writer's clock

@@ -21,33 +21,39 @@ const statusDelay = table.LayoutDelay
 // statusPageSize is the maximum number of events that one Query reads from the list of status changes.
 const statusPageSize = 1_000
 
-// statusHistory reads the list of the status changes of all orders.
+// statusHistory reads the list of the changes of all orders.
 type statusHistory struct {
 	feed *Feed
 	// status is the status to which the orders change. 0 means all statuses.
 	status commerce.Status
+	// allEvents means that events are read that change no status, too.
+	allEvents bool
 }
 
 // checkResumable checks that a subscription to status changes can begin after an event.
 //
 // Errors: commerce.InvalidError, model.DerivationUnavailable, table.ErrLayoutUnknown.
 func (h *statusHistory) checkResumable(ctx context.Context, after commerce.EventID) error {
-	t := h.feed.table
-	if err := t.CheckLayout(ctx); err != nil {
+	since, err := h.listedSince(ctx)
+	if err != nil {
 		return err
 	}
-	if err := t.Layout.Derivations().CheckReadable(model.StatusChanges); err != nil {
-		return err
-	}
-	if at, ok := after.Time(); !ok || at.Before(h.since()) || t.EventPosition(after) == "" {
+	if at, ok := after.Time(); !ok || at.Before(since) || h.feed.table.EventPosition(after) == "" {
 		return h.resumeError()
 	}
 	return nil
 }
 
-// since returns the time since when the table lists all status changes.
-func (h *statusHistory) since() time.Time {
-	return h.feed.table.Layout.Derivations().Of(model.StatusChanges).Since
+// listedSince returns the time since when the table lists the events that h reads.
+//
+// Errors: model.DerivationUnavailable, table.ErrLayoutUnknown.
+func (h *statusHistory) listedSince(ctx context.Context) (time.Time, error) {
+	if err := h.feed.table.CheckLayout(ctx); err != nil {
+		return time.Time{}, err
+	}
+	features := h.feed.table.Layout.Derivations()
+	name := features.EventList(h.allEvents)
+	return features.Of(name).Since, features.CheckReadable(name)
 }
 
 // lastEventID returns an ID up to which all events can be read now.
@@ -58,17 +64,20 @@ func (h *statusHistory) lastEventID(context.Context) (commerce.EventID, error) {
 
 // events returns the events with from < ID <= last. If more is true, it returns at least one event.
 func (h *statusHistory) events(ctx context.Context, from, last commerce.EventID, limit int) ([]*commerce.Event, commerce.EventID, bool, error) {
-	for from < last {
-		events, to, err := h.page(ctx, from, last, limit)
-		if len(events) > limit {
-			return events[:limit], last, true, err
-		}
-		if err != nil || len(events) > 0 {
-			return events, last, to < last, err
-		}
-		from = to
+	events, to, err := h.list(ctx, from, last, limit)
+	return events, last, to < last, err
+}
+
+// list returns the first events with from < ID <= to, sorted by ID. to is at most last, and less if there are
+// more events. Then, it returns at least one event.
+func (h *statusHistory) list(ctx context.Context, from, last commerce.EventID, limit int) (events []*commerce.Event, to commerce.EventID, err error) {
+	for to = from; to < last && len(events) == 0 && err == nil; {
+		events, to, err = h.page(ctx, to, last, limit)
 	}
-	return nil, last, false, nil
+	if len(events) > limit {
+		events, to = events[:limit], events[limit-1].ID
+	}
+	return events, to, err
 }
 
 // page returns the events with from < ID <= to, sorted by ID. to is at most last, and less if there are too
@@ -78,10 +87,16 @@ func (h *statusHistory) page(ctx context.Context, from, last commerce.EventID, l
 		return nil, "", err
 	}
 	p, partitions := &model.StatusChangesOfAll.AccessPattern, []string(nil)
+	addPartitions := func(status string) {
+		partitions = append(partitions, h.feed.table.Layout.Get().Partitions(p, p.PK.Prefix()+status)...)
+	}
 	for _, status := range commerce.Statuses() {
 		if h.status == 0 || h.status == status {
-			partitions = append(partitions, h.feed.table.Layout.Get().Partitions(p, p.PK.Prefix()+status.String())...)
+			addPartitions(status.String())
 		}
+	}
+	if h.allEvents {
+		addPartitions(model.NoStatus)
 	}
 	bounds := model.Range{From: model.JustAfter(string(from)), To: model.JustAfter(string(last))}
 	size := max(2, min(statusPageSize, 2*limit/len(partitions)))
@@ -111,5 +126,6 @@ func (h *statusHistory) page(ctx context.Context, from, last commerce.EventID, l
 }
 
 func (h *statusHistory) resumeError() error {
-	return commerce.ErrorWithArgument("after", commerce.NewInvalidError("is not the ID of an event after which this subscription can resume: the table lists status changes since %s; use the ID of the last update that you received, or subscribe without `after` and then read the orders", h.since().Format(time.RFC3339)))
+	features := h.feed.table.Layout.Derivations()
+	return commerce.ErrorWithArgument("after", commerce.NewInvalidError("is not the ID of an event after which this subscription can resume: the table lists status changes since %s; use the ID of the last update that you received, or subscribe without `after` and then read the orders", features.Of(features.EventList(h.allEvents)).Since.Format(time.RFC3339)))
 }

@@ -141,11 +141,15 @@ func (all DerivationStatuses) WritesNumber(e *Entity, attribute string) bool {
 	return len(all) == 0 || !slices.Contains(e.AddedNumbers, attribute) || all.Writes(e.Name+"."+attribute)
 }
 
-// hasIndexKeys reports whether the records of an entity have index keys. Without a stored layout, they have no
-// index keys that depend on a feature.
-func (all DerivationStatuses) hasIndexKeys(e *Entity) bool {
-	_, stored := all[e.IndexFeature]
-	return e.IndexFeature == "" || stored && all.Writes(e.IndexFeature)
+// hasIndexKeys reports whether a record of an entity has index keys. Without a stored layout, it has
+// no index keys that depend on a feature.
+func (all DerivationStatuses) hasIndexKeys(e *Entity, r Record) bool {
+	writes := func(feature string) bool {
+		_, stored := all[feature]
+		return stored && all.Writes(feature)
+	}
+	hasValue := !e.Optional || r[e.AttributeForPlaceholder(e.IndexPK.Placeholders()[0])] != nil
+	return hasValue && (e.IndexFeature == "" || writes(e.IndexFeature)) || e.FullIndexFeature != "" && writes(e.FullIndexFeature)
 }
 
 // ofOldTable returns the statuses in a table that stores none.

@@ -182,6 +182,9 @@ type Entity struct {
 	// IndexFeature is the name of the feature that a table must have before records get index keys.
 	// If it is empty, records have them in every table.
 	IndexFeature string
+	// FullIndexFeature is the name of the feature that gives index keys to all records, also to records
+	// without the attribute in IndexPK. Their keys contain NoStatus instead.
+	FullIndexFeature string
 	// OnRequest reports whether a new table also lacks the derivation, because every order would
 	// cost more.
 	OnRequest bool
@@ -238,7 +241,7 @@ var (
 	EntityOrderItem = Entity{Name: "orderItem", Description: "order item",
 		PK: "ORDER#{orderId}", SK: "ITEM#{sku}", IndexPK: "PRODUCT#{sku}", IndexSK: "ORDER#{orderId}", Sharded: true, LaterShards: 8, Renamed: map[string]string{"sku": "productId"}, codec: codecFor[commerce.LineItem](orderItemAttributes)}
 	EntityOrderEvent = Entity{Name: "orderEvent", Description: "order event",
-		PK: "ORDER#{orderId}", SK: "EVENT#{eventId}", IndexPK: "STATUS_CHANGES#{to}", IndexSK: "EVENT#{eventId}", Sharded: true, Optional: true, OnRequest: true, AddedFeatures: []string{attrStatusChanges}, IndexFeature: StatusChanges, codec: codecFor[commerce.Event](eventAttributes)}
+		PK: "ORDER#{orderId}", SK: "EVENT#{eventId}", IndexPK: "STATUS_CHANGES#{to}", IndexSK: "EVENT#{eventId}", Sharded: true, Optional: true, OnRequest: true, AddedFeatures: []string{attrStatusChanges, attrChanges}, IndexFeature: StatusChanges, FullIndexFeature: Changes, codec: codecFor[commerce.Event](eventAttributes)}
 	EntityLastEvent = Entity{Name: "lastEvent", Description: "a customer's last order event",
 		PK: "CUSTOMER#{customerId}", SK: "LAST_EVENT", Owner: access.PermissionReadOrder, Kind: Latest, Of: &EntityOrderEvent, codec: codecFor[lastEvent](lastEventAttributes)}
 	// The sort keys of payments, returns and fulfillments, and of the order's edges, come after its
@@ -537,7 +540,7 @@ func (b *KeyBuilder) keysOf(e *Entity, attributes Record) Keys {
 	if e.isShardedInTable() {
 		k.PK += shardSuffixOf(e.placeholderValue(AttrShard, attributes))
 	}
-	if e.IndexPK != "" && (!e.Optional || b.Derivations.hasIndexKeys(e) && attributes[e.AttributeForPlaceholder(e.IndexPK.Placeholders()[0])] != nil) {
+	if e.IndexPK != "" && b.Derivations.hasIndexKeys(e, attributes) {
 		k.IndexPK, k.IndexSK = key(e.IndexPK), key(e.IndexSK)
 		if e.Sharded {
 			shards := b.Layout.shardsAt(e, k.IndexSK)
@@ -629,6 +632,9 @@ func (e *Entity) placeholderValue(name string, attributes Record) string {
 		}
 		return SortableNumber(v.Value)
 	default:
+		if e.FullIndexFeature != "" && name == "to" {
+			return NoStatus
+		}
 		return ""
 	}
 }

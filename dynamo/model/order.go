@@ -263,14 +263,31 @@ func eventAttributes(a *attributeVisitor, e *commerce.Event) {
 	}
 	optionalTextAttribute(a, "noteCustomerId", &e.NoteCustomerID, commerce.MaxIDLength)
 	optionalTextAttribute(a, "warehouseId", &e.WarehouseID, commerce.MaxIDLength)
+	a.optionalNumber("orderVersion", &e.Version)
 }
 
-// StatusChanges is the name of the feature that a table must have before the status changes of all orders are
-// listed. Events that are older than the feature are not in the list.
+// StatusChanges is the name of the feature that a table must have before the status changes of all
+// orders are listed. With the feature Changes, all events are listed, also those that change no
+// status. Events that are older than the feature are not in the list.
 const (
 	StatusChanges     = "orderEvent." + attrStatusChanges
 	attrStatusChanges = "statusChanges"
+	Changes           = "orderEvent." + attrChanges
+	attrChanges       = "changes"
 )
+
+// NoStatus replaces the status in the index keys of events that change no status.
+const NoStatus = "none"
+
+// EventList returns the name of the feature that lists all events, or only events that change the
+// status. If two features list them, it returns the older one.
+func (all DerivationStatuses) EventList(allEvents bool) string {
+	changes, statusChanges := all.Of(Changes), all.Of(StatusChanges)
+	if allEvents || changes.State == Readable && (statusChanges.State != Readable || changes.Since.Before(statusChanges.Since)) {
+		return Changes
+	}
+	return StatusChanges
+}
 
 // DecodeEvent decodes an event in an order's timeline, or the copy of a customer's last event.
 //

@@ -410,7 +410,7 @@ func (g *Generator) addEvents(o *commerce.OrderWithItems, n int, d orderDraft) {
 	at, before := d.placedAt, commerce.Status(0)
 	for _, status := range path[:slices.Index(path, d.status)+1] {
 		o.Events = append(o.Events, commerce.Event{
-			ID: commerce.EventID(g.ulid(at, string(types[status]), n)), OrderID: o.ID, Type: types[status], From: before, To: status, At: at, Actor: "generator",
+			ID: commerce.EventID(g.ulid(at, string(types[status]), n)), OrderID: o.ID, Type: types[status], From: before, To: status, At: at, Actor: "generator", Version: len(o.Events) + 1,
 		})
 		o.UpdatedAt, before = at, status
 		at = at.Add(time.Hour + time.Duration(d.random.Int64N(int64(48*time.Hour)))).Truncate(time.Millisecond)

@@ -381,7 +381,7 @@ func (a *audit) checkKeys(k Key, e *model.Entity, r Record) {
 	switch {
 	case e.IndexFeature != "" && r.Text("gsi1pk") == "": // the record may be older than the feature
 		indexPK, indexSK = "", ""
-	case e.Optional && r.Text(e.AttributeForPlaceholder(e.IndexPK.Placeholders()[0])) == "":
+	case e.Optional && e.IndexFeature == "" && r.Text(e.AttributeForPlaceholder(e.IndexPK.Placeholders()[0])) == "":
 		indexPK, indexSK = "", ""
 	case e.Sharded && e.IndexPK == "":
 		_, shard, _ := strings.Cut(k.PK, "#")
@@ -408,6 +408,9 @@ func fillTemplate(e *model.Entity, t model.KeyTemplate, r Record) string {
 			value = customValue(custom, r)
 		} else if r.Number(e.AttributeForPlaceholder(name)) != nil { // numbers in keys are never negative
 			value = fmt.Sprintf("%019d", r.Int(e.AttributeForPlaceholder(name)))
+		}
+		if name == "to" {
+			value = cmp.Or(value, "none")
 		}
 		if name == "lowQuantity" {
 			value = fmt.Sprintf("%019d", r.Int("quantity"))
@@ -938,6 +941,9 @@ func (a *audit) checkEvents(k Key, id string, o *auditedOrder) {
 			a.addProblem(eventKey, "the event is not later than the previous event, which happened at %s", last)
 		}
 		last = at
+		if e.Has("orderVersion") && placed {
+			a.expectEqual(eventKey, "orderVersion", i+1, e.Int("orderVersion"))
+		}
 		eventType := e.Text("type")
 		switch {
 		case i == 0 && (eventType == "placed" || eventType == "imported"):
