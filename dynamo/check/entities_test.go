@@ -33,6 +33,14 @@ func unverifiedChanges() map[string][]string {
 			alone = append(alone, e.Name+".version") // it has neither edges nor a copy
 		}
 	}
+	for _, e := range []*model.Entity{&model.EntityWebhook, &model.EntityWebhookState, &model.EntityWebhookFailure} {
+		alone = append(alone, e.Name+" lost")
+		for _, a := range model.AttributesOf(e) {
+			if !model.IsInPrimaryKey(e, a.Name) && !model.IsInIndexKey(e, a.Name) && a.Name != model.AttrVersion {
+				alone = append(alone, e.Name+"."+a.Name)
+			}
+		}
+	}
 	return map[string][]string{
 		"no other record has the value":                         alone,
 		"an event's time is in its ID, which orders the events": {"orderEvent.createdAt", "lastEvent.createdAt", "payment.createdAt", "fulfillment.createdAt", "fulfillment.updatedAt"},
@@ -88,6 +96,15 @@ func newTableWithEveryEntity(t *testing.T, db *dynamodb.Client) storetest.RawTab
 		t.Fatal(err)
 	}
 	returnedPiece(t, r)
+	hook := commerce.WebhookID(storetest.SmallOrderID(0))
+	at := placed.PlacedAt
+	for _, v := range []any{
+		&commerce.Webhook{ID: hook, URL: "https://example.com", Topics: []commerce.EventType{commerce.EventPlaced}, Statuses: []commerce.Status{commerce.Shipped}, DocumentID: "d", Secrets: []string{"s"}, SecretRotatedAt: &at, Paused: true, From: "e", Restarts: 1, Version: 1, CreatedAt: at, UpdatedAt: at, CreatedBy: "me"},
+		&commerce.WebhookState{WebhookID: hook, Owner: "a", Sequence: 1, Wanted: "b", Cursor: "e", WebhookVersion: 1, Restarts: 1, Failures: 1, RetryAt: &at, DisabledReason: "410", LastError: "500", LastErrorAt: &at, LastSuccessAt: &at, Pending: 1, PendingSince: &at},
+		&commerce.WebhookFailure{WebhookID: hook, OrderID: placed.ID, EventID: "e", Attempts: 1, RetryAt: at, Since: at, Error: "500"},
+	} {
+		r.Put(model.EncodeWithEdges(&model.KeyBuilder{}, v)[0])
+	}
 	if placed, err = r.Store.PlaceOrder(ctx, change.Caller{Name: "me"}, commerce.OrderRequest{CustomerID: "c1", Lines: []commerce.OrderLine{{SKU: "p01", Quantity: 3}}}); err != nil {
 		t.Fatal(err)
 	}

@@ -429,12 +429,14 @@ func (a *attributeVisitor) optionalCounter(name string, v **int, place *int) {
 // version declares the attribute "version" (see AttrVersion), which other software may omit.
 func (a *attributeVisitor) version(v *int) { a.number(AttrVersion, v) }
 
-func (a *attributeVisitor) createdAt(v *time.Time) {
+func (a *attributeVisitor) createdAt(v *time.Time) { a.requiredTime("createdAt", v) }
+
+func (a *attributeVisitor) requiredTime(name string, v *time.Time) {
 	if a.mode == modeReading {
-		*v = a.RequiredTime("createdAt")
+		*v = a.RequiredTime(name)
 		return
 	}
-	a.putTime("createdAt", v, presenceRequired)
+	a.putTime(name, v, presenceRequired)
 }
 
 // updatedAt declares the time of the last change. If other software omitted it, created is read.

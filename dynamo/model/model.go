@@ -307,6 +307,12 @@ var (
 		PK: "CUSTOMER#{customerId}", SK: "SPENDING#{month}#{currency}", Owner: access.PermissionReadOrder, Kind: Sum, codec: codecFor[commerce.Spending](spendingAttributes)}
 	EntityDailySales = Entity{Name: "dailySales", Description: "one of the records that add up the sales of a day in one currency",
 		PK: "SALES", SK: "DAY#{currency}#{day}#{part}", Sharded: true, Kind: Sum, Added: true, OnRequest: true, codec: codecFor[commerce.DailySales](dailySalesAttributes)}
+	EntityWebhook = Entity{Name: "webhook", Description: "webhook",
+		PK: "WEBHOOK#{webhookId}", SK: "#METADATA", IndexPK: "WEBHOOKS", IndexSK: "{createdAt}#{webhookId}", codec: codecFor[commerce.Webhook](webhookAttributes)}
+	EntityWebhookState = Entity{Name: "webhookState", Description: "how far events have been delivered to a webhook",
+		PK: "WEBHOOK#{webhookId}", SK: "STATE", codec: codecFor[commerce.WebhookState](webhookStateAttributes)}
+	EntityWebhookFailure = Entity{Name: "webhookFailure", Description: "order whose events could not be delivered to a webhook",
+		PK: "WEBHOOK#{webhookId}", SK: "ORDER#{orderId}", codec: codecFor[commerce.WebhookFailure](webhookFailureAttributes)}
 	EntityIdempotency = Entity{Name: "idempotency", Description: "idempotency key with the result of the mutation",
 		PK: "IDEMPOTENCY#{principal}#{idempotencyKey}", SK: "#METADATA"}
 	EntityLayout = Entity{Name: "layout", Description: "number of shards over time, and states of derivations",

@@ -238,4 +238,7 @@ var (
 	UnmatchedPayments    = indexPattern(54, "payments of providers that could not be recorded, newest first", EntityUnmatchedPayment, Descending, (*Codec).DecodeUnmatchedPayment)
 	LevelsOfLines        = lookupPattern(56, "stock of an order's products in one warehouse", EntityInventoryLevel, KeysOfInventoryLevel, withoutCodec(DecodeInventoryLevel)).withMaxLength(commerce.MaxLines)
 	TrackedFulfillments  = indexPattern(50, "the newest fulfillment with a tracking number; access pattern AP1 then reads the order", EntityFulfillment, Descending, (*Codec).DecodeFulfillment).withMaxLength(1)
+	Webhooks             = indexPattern(57, "webhooks, oldest first", EntityWebhook, Ascending, withoutCodec(DecodeWebhook))
+	WebhookStates        = lookupPattern(58, "how far events have been delivered to a webhook", EntityWebhookState, keysByID[commerce.WebhookID](&EntityWebhookState), withoutCodec(DecodeWebhookState))
+	WebhookFailures      = collectionPattern(59, "orders whose events could not be delivered to a webhook, oldest first", EntityWebhookFailure, Ascending, withoutCodec(DecodeWebhookFailure))
 )

@@ -3,7 +3,7 @@
 package model
 
 // LastPattern is the highest number of an access pattern.
-const LastPattern = 56
+const LastPattern = 59
 
 // builtInPatterns returns every access pattern that Ordergraph declares, by number.
 func builtInPatterns() []AccessPattern {
@@ -64,6 +64,9 @@ func builtInPatterns() []AccessPattern {
 		UnmatchedPayments.AccessPattern,
 		OrdersToShip.AccessPattern,
 		LevelsOfLines.AccessPattern,
+		Webhooks.AccessPattern,
+		WebhookStates.AccessPattern,
+		WebhookFailures.AccessPattern,
 	}
 }
 
@@ -152,6 +155,9 @@ func builtInEntities() []*Entity {
 		&EntityRepOrders,
 		&EntitySpending,
 		&EntityDailySales,
+		&EntityWebhook,
+		&EntityWebhookState,
+		&EntityWebhookFailure,
 		&EntityIdempotency,
 		&EntityLayout,
 	}

@@ -95,7 +95,7 @@ func TestReadsDirectives(t *testing.T) {
 		}
 	}
 	for _, p := range patterns {
-		if !used[p.ID] {
+		if !used[p.ID] && p.Number() < model.Webhooks.Number() { // only the delivery of events reads webhooks
 			t.Errorf("no field is read by %s (%s): add @reads to one", p.ID, p.Description)
 		}
 	}

@@ -231,6 +231,9 @@ func TestEveryAccessPatternHasAGoldenQuery(t *testing.T) {
 		"AP43": "the table of the sample does not have the sales by day",
 		"AP51": "the table of the sample does not have the list of low stock",
 		"AP52": "only subscriptions read it",
+		"AP57": "only the delivery of events reads it",
+		"AP58": "only the delivery of events reads it",
+		"AP59": "only the delivery of events reads it",
 		"AP55": "the table of the sample does not list orders to ship",
 	}
 	for _, p := range model.AccessPatterns() {

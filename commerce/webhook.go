@@ -1,0 +1,92 @@
+package commerce
+
+import "time"
+
+// WebhookID is a ULID, like OrderID.
+type WebhookID string
+
+// Limits of webhooks.
+const (
+	// MaxWebhooks is the maximum number of webhooks.
+	MaxWebhooks = 100
+	// MaxWebhookFailures is the maximum number of orders that are set aside for one webhook.
+	MaxWebhookFailures = 1_000
+	// MaxWebhookURL is the maximum size in bytes of a webhook's URL.
+	MaxWebhookURL = 2048
+	// MaxWebhookTopics is more than the number of event types.
+	MaxWebhookTopics = 100
+	// MaxWebhookSecrets is the maximum number of a webhook's secrets.
+	MaxWebhookSecrets = 2
+	// MaxWebhookError is the maximum size in bytes of the text of a failed delivery.
+	MaxWebhookError = 500
+	// WebhookSecretOverlap is the time in which messages are also signed with the previous secret,
+	// after a new one has replaced it.
+	WebhookSecretOverlap = 24 * time.Hour
+)
+
+// Webhook is a URL to which the events of orders are sent. Admins change it with mutations.
+type Webhook struct {
+	ID  WebhookID
+	URL string
+	// Topics are the types of the events to send. If it is empty, all types are sent.
+	Topics []EventType
+	// If Statuses is not empty, only events that change an order's status to one of them are sent.
+	Statuses []Status
+	// DocumentID is the ID of a trusted document whose result is the payload. If it is empty, the
+	// payload is the default one.
+	DocumentID string
+	// Secrets are encrypted, newest first. The previous secret is valid for WebhookSecretOverlap after
+	// SecretRotatedAt.
+	Secrets         []string
+	SecretRotatedAt *time.Time
+	Paused          bool
+	// Delivery begins after the event with the ID From. Restarts is incremented when From changes.
+	From                 EventID
+	Restarts             int
+	Version              int
+	CreatedAt, UpdatedAt time.Time
+	// CreatedBy is the name of the principal that created the webhook.
+	CreatedBy string
+}
+
+// WebhookState is how far the events have been delivered to a webhook. Only the server that holds
+// the webhook's lease writes it.
+type WebhookState struct {
+	WebhookID WebhookID
+	// Owner is the server that holds the lease. Sequence counts the writes of the record. Wanted is a
+	// server that wants to take over the lease, or empty.
+	Owner    string
+	Sequence int
+	Wanted   string
+	// Cursor is the ID of an event up to which all events have been delivered or set aside.
+	Cursor EventID
+	// WebhookVersion and Restarts are the values in the Webhook that the owner has applied.
+	WebhookVersion, Restarts int
+	// Failures counts the failed deliveries since the last success. RetryAt is the time of the next
+	// attempt. DisabledReason is why no further attempt is made, or empty.
+	Failures       int
+	RetryAt        *time.Time
+	DisabledReason string
+	// LastError is the text of the last failure.
+	LastError                  string
+	LastErrorAt, LastSuccessAt *time.Time
+	// Pending is the number of events that are known but not delivered, and PendingSince is the time
+	// of the oldest one.
+	Pending      int
+	PendingSince *time.Time
+}
+
+// WebhookFailure is an order that is set aside for a webhook: its events from EventID on have not
+// been delivered, and are tried again later. Only the server that holds the webhook's lease writes
+// and deletes it.
+type WebhookFailure struct {
+	WebhookID WebhookID
+	OrderID   OrderID
+	// EventID is the first event that has not been delivered.
+	EventID  EventID
+	Attempts int
+	// RetryAt is the time of the next attempt, and Since is the time of the first one.
+	RetryAt, Since time.Time
+	// Error is the text of the last failure.
+	Error string
+}
