@@ -188,7 +188,8 @@ type Event struct {
 	Actor string
 	// Note is a text that the actor wrote. It may be empty. If ChangesItems is true, the server wrote it.
 	Note string
-	// Version is the order's version after the event. It is 0 if an older version or other software stored the event.
+	// Version is the order's version after the event. It is 0 if an older version or other software
+	// stored the event.
 	Version int
 	// NoteCustomerID is the ID of the customer who may read the note: the customer wrote it, or staff wrote
 	// it for the customer. It is AnyGuest if it was written for a guest. It is empty if only staff may read the

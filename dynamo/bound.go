@@ -56,6 +56,9 @@ func (b CostBounds) MaxLookupUnits(p model.AccessPattern, consistent bool) float
 // each order status, the parameter statuses contains the statuses to read. Otherwise, it is empty.
 func (b CostBounds) ListBound(p model.AccessPattern, page PageRequest, statuses []commerce.Status, consistent bool) ReadCostBound {
 	shards := b.shardsOf(p)
+	if p.PK == model.EntityOrderEvent.IndexPK {
+		shards *= len(model.ChangedStatuses())
+	}
 	most := maxMergeCost(shards, page)
 	if len(statuses) > 0 {
 		most = mergeCost{}

@@ -228,6 +228,9 @@ func (s *Store) newListQuery(p *model.AccessPattern, r ListRequest) (listQuery, 
 	if p.PK == model.EntityOrder.IndexPK {
 		return l, s.addStatusPartitions(&l, r.Statuses)
 	}
+	if p.PK == model.EntityOrderEvent.IndexPK {
+		return l, s.addChangePartitions(&l)
+	}
 	var values []string
 	if strings.Contains(string(p.PK), "{") {
 		values = []string{r.PartitionValue}
@@ -256,6 +259,21 @@ func (s *Store) addStatusPartitions(l *listQuery, statuses StatusSet) error {
 		}
 		l.groups = append(l.groups, s.segments(l, keys...)...)
 	}
+	return nil
+}
+
+// addChangePartitions adds the partitions of all events, and the range of the events that the table
+// lists completely.
+func (s *Store) addChangePartitions(l *listQuery) error {
+	bounds, err := s.history().ChangesRange(commerce.EventID(l.page.After))
+	if err != nil {
+		return err
+	}
+	var keys []string
+	for _, to := range model.ChangedStatuses() {
+		keys = append(keys, l.pattern.PK.Prefix()+to)
+	}
+	l.bounds, l.groups = bounds, s.segments(l, keys...)
 	return nil
 }
 

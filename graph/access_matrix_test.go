@@ -150,6 +150,7 @@ var documentsByType = map[string][]string{
 		`mutation{releaseOrder(input:{orderId:"$O",expectedVersion:999}){order{%s} userErrors{code}}}`,
 		`mutation{addOrderNote(input:{orderId:"$O",note:"n"}){order{%s} userErrors{code}}}`,
 		`mutation{updateShippingAddress(input:{orderId:"$O",shippingAddress:{recipient:"A",line1:"B",city:"C",countryCode:"US"},expectedVersion:999}){order{%s} userErrors{code}}}`,
+		`{changes{nodes{order{%s}}}}`, `{order(id:"$O"){timeline{nodes{order{%s}}}}}`, `subscription{orderUpdated(id:"$O"){event{order{%s}}}}`,
 		`subscription{orderUpdated(id:"$O"){order{%s}}}`, `subscription{customerOrders(customerId:"$C"){order{%s}}}`, `subscription{orderStatusChanged{order{%s}}}`,
 	},
 	"OrderItem": {
@@ -179,6 +180,7 @@ var documentsByType = map[string][]string{
 	"OrderAdjustment": {`{order(id:"$O"){adjustments{%s}}}`, `{_entities(representations:[{__typename:"Order",id:"$O"}]){...on Order{adjustments{%s}}}}`, `{customer(id:"$C"){orders{nodes{adjustments{%s}}}}}`},
 	"OrderContact":    {`{order(id:"$O"){contact{%s}}}`, `{_entities(representations:[{__typename:"Order",id:"$O"}]){...on Order{contact{%s}}}}`, `{customer(id:"$C"){orders{nodes{contact{%s}}}}}`},
 	"OrderEvent": {
+		`{changes{nodes{%s}}}`, `{changes{edges{node{%s}}}}`,
 		`{order(id:"$O"){timeline{nodes{%s}}}}`, `{order(id:"$O"){timeline{edges{node{%s}}}}}`, `{customer(id:"$C"){orders{nodes{timeline{nodes{%s}}}}}}`,
 		`{customer(id:"$C"){order(id:"$O"){timeline{nodes{%s}}}}}`, `{orderItem(orderId:"$O",productId:"$P"){order{timeline{nodes{%s}}}}}`,
 		`{_entities(representations:[{__typename:"Order",id:"$O"}]){...on Order{timeline{nodes{%s}}}}}`,

@@ -5949,6 +5949,10 @@ func numberOrderEvent(name string) (int, operation.ArgumentsReader) {
 		return 9, nil
 	case "warehouse":
 		return 10, nil
+	case "orderId":
+		return 11, nil
+	case "order":
+		return 12, nil
 	default:
 		return 0, nil
 	}
@@ -6049,6 +6053,21 @@ func (x *execution) fieldOrderEvent(f *operation.Field, obj *commerce.Event) boo
 		written := x.objectWarehouse(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
+	case 11: // orderId
+		x.out = scalar.AppendString(x.out, string(obj.OrderID))
+		return true
+	case 12: // order
+		v, ok := x.resolveOrderEventOrder(f, obj)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectOrder(f.Set, v)
+		x.leave()
+		return written || x.writeNull()
 	default:
 		panic("OrderEvent has no field number " + strconv.Itoa(f.Number))
 	}
@@ -6093,6 +6112,13 @@ func (x *execution) resolveOrderEventWarehouse(f *operation.Field, obj *commerce
 	defer x.recoverPanic(f, &ok)
 	x.currentField = f
 	v, err := x.orderEventResolvers.Warehouse(x.resolverCtx, obj)
+	return v, x.recordError(f, err)
+}
+
+func (x *execution) resolveOrderEventOrder(f *operation.Field, obj *commerce.Event) (v *commerce.Order, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
+	v, err := x.orderEventResolvers.Order(x.resolverCtx, obj)
 	return v, x.recordError(f, err)
 }
 
@@ -7618,44 +7644,46 @@ func numberQuery(name string) (int, operation.ArgumentsReader) {
 		return 12, readQueryOrdersByPaymentStateArguments
 	case "ordersByTag":
 		return 13, readQueryOrdersByTagArguments
+	case "changes":
+		return 14, readQueryChangesArguments
 	case "unmatchedPayments":
-		return 14, readQueryUnmatchedPaymentsArguments
+		return 15, readQueryUnmatchedPaymentsArguments
 	case "expiringOrders":
-		return 15, readQueryExpiringOrdersArguments
+		return 16, readQueryExpiringOrdersArguments
 	case "ordersToShip":
-		return 16, readQueryOrdersToShipArguments
+		return 17, readQueryOrdersToShipArguments
 	case "returns":
-		return 17, readQueryReturnsArguments
+		return 18, readQueryReturnsArguments
 	case "orderByTrackingNumber":
-		return 18, readQueryOrderByTrackingNumberArguments
+		return 19, readQueryOrderByTrackingNumberArguments
 	case "product":
-		return 19, readQueryProductArguments
+		return 20, readQueryProductArguments
 	case "productsBySku":
-		return 20, readQueryProductsBySkuArguments
+		return 21, readQueryProductsBySkuArguments
 	case "quote":
-		return 21, readQueryQuoteArguments
+		return 22, readQueryQuoteArguments
 	case "products":
-		return 22, readQueryProductsArguments
+		return 23, readQueryProductsArguments
 	case "categories":
-		return 23, readQueryCategoriesArguments
+		return 24, readQueryCategoriesArguments
 	case "inventoryLevel":
-		return 24, readQueryInventoryLevelArguments
+		return 25, readQueryInventoryLevelArguments
 	case "employee":
-		return 25, readQueryEmployeeArguments
+		return 26, readQueryEmployeeArguments
 	case "employees":
-		return 26, readQueryEmployeesArguments
+		return 27, readQueryEmployeesArguments
 	case "employeesByName":
-		return 27, readQueryEmployeesByNameArguments
+		return 28, readQueryEmployeesByNameArguments
 	case "employeesByJobTitle":
-		return 28, readQueryEmployeesByJobTitleArguments
+		return 29, readQueryEmployeesByJobTitleArguments
 	case "warehouse":
-		return 29, readQueryWarehouseArguments
+		return 30, readQueryWarehouseArguments
 	case "warehouses":
-		return 30, readQueryWarehousesArguments
+		return 31, readQueryWarehousesArguments
 	case "_entities":
-		return 31, readQueryEntitiesArguments
+		return 32, readQueryEntitiesArguments
 	case "_service":
-		return 32, nil
+		return 33, nil
 	default:
 		return 0, nil
 	}
@@ -7816,7 +7844,19 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectOrderConnection(f.Set, v)
 		x.leave()
 		return written
-	case 14: // unmatchedPayments
+	case 14: // changes
+		v, ok := x.resolveQueryChanges(f)
+		if !ok {
+			return false
+		}
+		if v == nil {
+			return x.recordMissing(f, nullElement)
+		}
+		x.enter(f)
+		written := x.objectOrderEventConnection(f.Set, v)
+		x.leave()
+		return written
+	case 15: // unmatchedPayments
 		v, ok := x.resolveQueryUnmatchedPayments(f)
 		if !ok {
 			return false
@@ -7828,7 +7868,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectUnmatchedPaymentConnection(f.Set, v)
 		x.leave()
 		return written
-	case 15: // expiringOrders
+	case 16: // expiringOrders
 		v, ok := x.resolveQueryExpiringOrders(f)
 		if !ok {
 			return false
@@ -7840,7 +7880,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectOrderConnection(f.Set, v)
 		x.leave()
 		return written
-	case 16: // ordersToShip
+	case 17: // ordersToShip
 		v, ok := x.resolveQueryOrdersToShip(f)
 		if !ok {
 			return false
@@ -7852,7 +7892,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectOrderConnection(f.Set, v)
 		x.leave()
 		return written
-	case 17: // returns
+	case 18: // returns
 		v, ok := x.resolveQueryReturns(f)
 		if !ok {
 			return false
@@ -7864,7 +7904,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectReturnConnection(f.Set, v)
 		x.leave()
 		return written
-	case 18: // orderByTrackingNumber
+	case 19: // orderByTrackingNumber
 		v, ok := x.resolveQueryOrderByTrackingNumber(f)
 		if !ok {
 			return x.writeNull()
@@ -7876,7 +7916,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectOrder(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 19: // product
+	case 20: // product
 		v, ok := x.resolveQueryProduct(f)
 		if !ok {
 			return x.writeNull()
@@ -7888,13 +7928,13 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectProduct(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 20: // productsBySku
+	case 21: // productsBySku
 		v, ok := x.resolveQueryProductsBySku(f)
 		if !ok {
 			return false
 		}
 		return x.listProductOrNull(f, v)
-	case 21: // quote
+	case 22: // quote
 		v, ok := x.resolveQueryQuote(f)
 		if !ok {
 			return x.writeNull()
@@ -7906,7 +7946,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectQuote(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 22: // products
+	case 23: // products
 		v, ok := x.resolveQueryProducts(f)
 		if !ok {
 			return false
@@ -7918,7 +7958,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectProductConnection(f.Set, v)
 		x.leave()
 		return written
-	case 23: // categories
+	case 24: // categories
 		v, ok := x.resolveQueryCategories(f)
 		if !ok {
 			return false
@@ -7930,7 +7970,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectCategoryConnection(f.Set, v)
 		x.leave()
 		return written
-	case 24: // inventoryLevel
+	case 25: // inventoryLevel
 		v, ok := x.resolveQueryInventoryLevel(f)
 		if !ok {
 			return x.writeNull()
@@ -7942,7 +7982,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectInventoryLevel(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 25: // employee
+	case 26: // employee
 		v, ok := x.resolveQueryEmployee(f)
 		if !ok {
 			return x.writeNull()
@@ -7954,7 +7994,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployee(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 26: // employees
+	case 27: // employees
 		v, ok := x.resolveQueryEmployees(f)
 		if !ok {
 			return false
@@ -7966,7 +8006,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
-	case 27: // employeesByName
+	case 28: // employeesByName
 		v, ok := x.resolveQueryEmployeesByName(f)
 		if !ok {
 			return false
@@ -7978,7 +8018,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
-	case 28: // employeesByJobTitle
+	case 29: // employeesByJobTitle
 		v, ok := x.resolveQueryEmployeesByJobTitle(f)
 		if !ok {
 			return false
@@ -7990,7 +8030,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
-	case 29: // warehouse
+	case 30: // warehouse
 		v, ok := x.resolveQueryWarehouse(f)
 		if !ok {
 			return x.writeNull()
@@ -8002,7 +8042,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectWarehouse(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 30: // warehouses
+	case 31: // warehouses
 		v, ok := x.resolveQueryWarehouses(f)
 		if !ok {
 			return false
@@ -8014,13 +8054,13 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectWarehouseConnection(f.Set, v)
 		x.leave()
 		return written
-	case 31: // _entities
+	case 32: // _entities
 		v, ok := x.resolveQueryEntities(f)
 		if !ok {
 			return false
 		}
 		return x.list_EntityOrNull(f, v)
-	case 32: // _service
+	case 33: // _service
 		v, ok := x.resolveQueryService(f)
 		if !ok {
 			return false
@@ -8344,6 +8384,35 @@ func (x *execution) resolveQueryOrdersByTag(f *operation.Field) (v *paging.Conne
 	x.currentField = f
 	x.pages++
 	v, err := x.queryResolvers.OrdersByTag(x.resolverCtx, a.tag, a.placed, a.first, a.after, a.last, a.before)
+	return v, x.recordError(f, err)
+}
+
+type queryChangesArguments struct {
+	first  *int32
+	after  *string
+	last   *int32
+	before *string
+}
+
+func readQueryChangesArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_changes_args(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return &queryChangesArguments{
+		first:  read["first"].(*int32),
+		after:  read["after"].(*string),
+		last:   read["last"].(*int32),
+		before: read["before"].(*string),
+	}, nil
+}
+
+func (x *execution) resolveQueryChanges(f *operation.Field) (v *paging.Connection[*commerce.Event], ok bool) {
+	defer x.recoverPanic(f, &ok)
+	a := f.ArgumentsIn(x.operation.arguments).(*queryChangesArguments)
+	x.currentField = f
+	x.pages++
+	v, err := x.queryResolvers.Changes(x.resolverCtx, a.first, a.after, a.last, a.before)
 	return v, x.recordError(f, err)
 }
 

@@ -454,6 +454,8 @@ type ComplexityRoot struct {
 		ID             func(childComplexity int) int
 		Note           func(childComplexity int) int
 		NoteVisibility func(childComplexity int) int
+		Order          func(childComplexity int) int
+		OrderID        func(childComplexity int) int
 		To             func(childComplexity int) int
 		Type           func(childComplexity int) int
 		Version        func(childComplexity int) int
@@ -584,6 +586,7 @@ type ComplexityRoot struct {
 
 	Query struct {
 		Categories            func(childComplexity int, first *int32, after *string, last *int32, before *string) int
+		Changes               func(childComplexity int, first *int32, after *string, last *int32, before *string) int
 		Customer              func(childComplexity int, id string) int
 		CustomerByEmail       func(childComplexity int, email string) int
 		Customers             func(childComplexity int, namePrefix *string, emailPrefix *string, first *int32, after *string, last *int32, before *string) int
@@ -969,6 +972,8 @@ type OrderEventResolver interface {
 	Note(ctx context.Context, obj *commerce.Event) (*string, error)
 	NoteVisibility(ctx context.Context, obj *commerce.Event) (*commerce.NoteVisibility, error)
 	Warehouse(ctx context.Context, obj *commerce.Event) (*commerce.Warehouse, error)
+
+	Order(ctx context.Context, obj *commerce.Event) (*commerce.Order, error)
 }
 
 type OrderItemResolver interface {
@@ -1014,6 +1019,7 @@ type QueryResolver interface {
 	OrdersByStatus(ctx context.Context, status commerce.Status, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error)
 	OrdersByPaymentState(ctx context.Context, paymentState commerce.PaymentDue, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error)
 	OrdersByTag(ctx context.Context, tag string, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error)
+	Changes(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Event], error)
 	UnmatchedPayments(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.UnmatchedPayment], error)
 	ExpiringOrders(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error)
 	OrdersToShip(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error)
@@ -4167,6 +4173,45 @@ type Query {
     @reads(pattern: "AP1")
 
   """
+  All changes of all orders, in the order of their event IDs. To receive every change once, store the
+  ` + "`" + `endCursor` + "`" + ` of each page, and pass it as ` + "`" + `after` + "`" + ` of the next request. The cursors are the IDs of the events. So
+  they remain valid, and to begin at any time, a client can pass a ULID with this time as ` + "`" + `after` + "`" + `. A change
+  appears in the list within a minute after it happened, because then no earlier one can follow. The list omits
+  changes by other software.
+
+  New tables lack the list, because it makes each event more expensive. An operator can add it with
+  ` + "`" + `ordergraph table apply orderEvent.changes` + "`" + `. Until then, the field returns the error ` + "`" + `UNAVAILABLE` + "`" + `. The
+  list contains only later changes. If ` + "`" + `after` + "`" + ` is older, the server rejects it.
+
+  Cost: one DynamoDB Query per shard for each status, and one for other changes (access pattern AP60). Access:
+  staff, admins, services.
+  """
+  changes(
+    """
+    The maximum number of records to return, from 1 to 100. The page contains the first records of
+    the list. If ` + "`" + `after` + "`" + ` is set, it contains the first records after that cursor. If neither ` + "`" + `first` + "`" + `
+    nor ` + "`" + `last` + "`" + ` is set, the page has up to 20 records.
+    """
+    first: Int
+    """
+    Returns only records after this cursor. To read the next page, pass the ` + "`" + `endCursor` + "`" + ` of the
+    current page.
+    """
+    after: String
+    """
+    The maximum number of records to return, from 1 to 100. The page contains the last records of
+    the list. If ` + "`" + `before` + "`" + ` is set, it contains the last records before that cursor. The arguments
+    ` + "`" + `first` + "`" + ` and ` + "`" + `last` + "`" + ` cannot be combined.
+    """
+    last: Int
+    """
+    Returns only records before this cursor. To read the previous page, pass the ` + "`" + `startCursor` + "`" + ` of
+    the current page, and omit ` + "`" + `first` + "`" + ` and ` + "`" + `after` + "`" + `.
+    """
+    before: String
+  ): OrderEventConnection! @access(permission: LIST_ORDERS) @reads(pattern: "AP60")
+
+  """
   The payments that a payment provider has reported with a webhook, but that could not be
   recorded, newest first. A payment remains in the list until it is recorded, by a repetition of the provider
   or with ` + "`" + `recordPayment` + "`" + `.
@@ -5582,6 +5627,14 @@ type OrderEvent @access(permission: READ_ORDER) {
   services.
   """
   warehouse: Warehouse @reads(pattern: "AP30") @access(permission: READ_STOCK)
+  "The ID of the order."
+  orderId: ID!
+  """
+  The order as it is now, or null if the order's record no longer exists.
+
+  Cost: one DynamoDB BatchGetItem for a page of events (access pattern AP1).
+  """
+  order: Order @reads(pattern: "AP1")
 }
 
 "A shipping or billing address."
@@ -7363,6 +7416,44 @@ func (ec *executionContext) field_Query__entities_args(ctx context.Context, rawA
 }
 
 func (ec *executionContext) field_Query_categories_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg3
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_changes_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",

@@ -567,6 +567,12 @@ func (r *orderEventResolver) Warehouse(ctx context.Context, obj *commerce.Event)
 	return reference(ctx, model.WarehouseByID, obj.WarehouseID)
 }
 
+const fieldOrderEventOrder = 12
+
+func (r *orderEventResolver) Order(ctx context.Context, obj *commerce.Event) (*commerce.Order, error) {
+	return reference(ctx, model.OrderByID, obj.OrderID)
+}
+
 // addOrderEventReferences adds the keys of the records to which the selected fields refer.
 func addOrderEventReferences(targets []planTarget[*commerce.Event], to *pendingRecords) {
 	for parent, f := range selectedFields(targets) {
@@ -591,6 +597,8 @@ func orderEventReference(record *commerce.Event, f *operation.Field, to *pending
 	switch f.Number {
 	case fieldOrderEventWarehouse:
 		addReference(&to.warehouses, f, record.WarehouseID)
+	case fieldOrderEventOrder:
+		addReference(&to.orders, f, record.OrderID)
 	}
 }
 
@@ -835,6 +843,12 @@ func (a *queryOrdersByTagArguments) list(q *paging.Request, beyond operation.Pag
 
 // list adds the arguments to a request. Cursors are valid only for the same arguments,
 // except the arguments that choose the page.
+func (a *queryChangesArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
+	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
+}
+
+// list adds the arguments to a request. Cursors are valid only for the same arguments,
+// except the arguments that choose the page.
 func (a *queryUnmatchedPaymentsArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
@@ -1036,7 +1050,15 @@ func (r *queryResolver) OrdersByTag(ctx context.Context, tag string, placed *com
 	return connection(ctx, model.OrdersByTag, &q)
 }
 
-const fieldQueryUnmatchedPayments = 14
+const fieldQueryChanges = 14
+
+func (r *queryResolver) Changes(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Event], error) {
+	q := r.pageRequest("Query.changes")
+	(&queryChangesArguments{first, after, last, before}).list(&q, currentField(ctx).PageInfo)
+	return connection(ctx, model.AllChanges, &q)
+}
+
+const fieldQueryUnmatchedPayments = 15
 
 func (r *queryResolver) UnmatchedPayments(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.UnmatchedPayment], error) {
 	q := r.pageRequest("Query.unmatchedPayments")
@@ -1044,7 +1066,7 @@ func (r *queryResolver) UnmatchedPayments(ctx context.Context, first *int32, aft
 	return connection(ctx, model.UnmatchedPayments, &q)
 }
 
-const fieldQueryExpiringOrders = 15
+const fieldQueryExpiringOrders = 16
 
 func (r *queryResolver) ExpiringOrders(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error) {
 	q := r.pageRequest("Query.expiringOrders")
@@ -1052,7 +1074,7 @@ func (r *queryResolver) ExpiringOrders(ctx context.Context, first *int32, after 
 	return connection(ctx, model.OrdersByExpiry, &q)
 }
 
-const fieldQueryOrdersToShip = 16
+const fieldQueryOrdersToShip = 17
 
 func (r *queryResolver) OrdersToShip(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error) {
 	q := r.pageRequest("Query.ordersToShip")
@@ -1060,7 +1082,7 @@ func (r *queryResolver) OrdersToShip(ctx context.Context, first *int32, after *s
 	return connection(ctx, model.OrdersToShip, &q)
 }
 
-const fieldQueryReturns = 17
+const fieldQueryReturns = 18
 
 func (r *queryResolver) Returns(ctx context.Context, status commerce.ReturnStatus, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Return], error) {
 	q := r.pageRequest("Query.returns")
@@ -1068,9 +1090,9 @@ func (r *queryResolver) Returns(ctx context.Context, status commerce.ReturnStatu
 	return connection(ctx, model.ReturnsByStatus, &q)
 }
 
-const fieldQueryOrderByTrackingNumber = 18
+const fieldQueryOrderByTrackingNumber = 19
 
-const fieldQueryProduct = 19
+const fieldQueryProduct = 20
 
 func (r *queryResolver) Product(ctx context.Context, sku string) (*commerce.Product, error) {
 	key, ok := (&queryProductArguments{sku}).key()
@@ -1080,7 +1102,7 @@ func (r *queryResolver) Product(ctx context.Context, sku string) (*commerce.Prod
 	return record(ctx, model.ProductBySKU, key)
 }
 
-const fieldQueryProductsBySku = 20
+const fieldQueryProductsBySku = 21
 
 func (r *queryResolver) ProductsBySku(ctx context.Context, skus []string) ([]*commerce.Product, error) {
 	keys, err := (&queryProductsBySkuArguments{skus}).keys()
@@ -1090,9 +1112,9 @@ func (r *queryResolver) ProductsBySku(ctx context.Context, skus []string) ([]*co
 	return batch(ctx, model.ProductBySKU, keys)
 }
 
-const fieldQueryQuote = 21
+const fieldQueryQuote = 22
 
-const fieldQueryProducts = 22
+const fieldQueryProducts = 23
 
 func (r *queryResolver) Products(ctx context.Context, category *string, namePrefix *string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Product], error) {
 	q := r.pageRequest("Query.products")
@@ -1100,7 +1122,7 @@ func (r *queryResolver) Products(ctx context.Context, category *string, namePref
 	return connection(ctx, model.ProductsByName, &q)
 }
 
-const fieldQueryCategories = 23
+const fieldQueryCategories = 24
 
 func (r *queryResolver) Categories(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Category], error) {
 	q := r.pageRequest("Query.categories")
@@ -1108,7 +1130,7 @@ func (r *queryResolver) Categories(ctx context.Context, first *int32, after *str
 	return connection(ctx, model.Categories, &q)
 }
 
-const fieldQueryInventoryLevel = 24
+const fieldQueryInventoryLevel = 25
 
 func (r *queryResolver) InventoryLevel(ctx context.Context, sku string, warehouseID string) (*commerce.InventoryLevel, error) {
 	key, ok := (&queryInventoryLevelArguments{sku, warehouseID}).key()
@@ -1118,7 +1140,7 @@ func (r *queryResolver) InventoryLevel(ctx context.Context, sku string, warehous
 	return record(ctx, model.InventoryLevel, key)
 }
 
-const fieldQueryEmployee = 25
+const fieldQueryEmployee = 26
 
 func (r *queryResolver) Employee(ctx context.Context, id string) (*commerce.Employee, error) {
 	key, ok := (&queryEmployeeArguments{id}).key()
@@ -1128,7 +1150,7 @@ func (r *queryResolver) Employee(ctx context.Context, id string) (*commerce.Empl
 	return record(ctx, model.EmployeeByID, key)
 }
 
-const fieldQueryEmployees = 26
+const fieldQueryEmployees = 27
 
 func (r *queryResolver) Employees(ctx context.Context, hired *commerce.DateRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error) {
 	q := r.pageRequest("Query.employees")
@@ -1136,7 +1158,7 @@ func (r *queryResolver) Employees(ctx context.Context, hired *commerce.DateRange
 	return connection(ctx, model.Employees, &q)
 }
 
-const fieldQueryEmployeesByName = 27
+const fieldQueryEmployeesByName = 28
 
 func (r *queryResolver) EmployeesByName(ctx context.Context, name string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error) {
 	q := r.pageRequest("Query.employeesByName")
@@ -1144,7 +1166,7 @@ func (r *queryResolver) EmployeesByName(ctx context.Context, name string, first 
 	return connection(ctx, model.EmployeesByName, &q)
 }
 
-const fieldQueryEmployeesByJobTitle = 28
+const fieldQueryEmployeesByJobTitle = 29
 
 func (r *queryResolver) EmployeesByJobTitle(ctx context.Context, jobTitle string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error) {
 	q := r.pageRequest("Query.employeesByJobTitle")
@@ -1152,7 +1174,7 @@ func (r *queryResolver) EmployeesByJobTitle(ctx context.Context, jobTitle string
 	return connection(ctx, model.EmployeesByJobTitle, &q)
 }
 
-const fieldQueryWarehouse = 29
+const fieldQueryWarehouse = 30
 
 func (r *queryResolver) Warehouse(ctx context.Context, id string) (*commerce.Warehouse, error) {
 	key, ok := (&queryWarehouseArguments{id}).key()
@@ -1162,7 +1184,7 @@ func (r *queryResolver) Warehouse(ctx context.Context, id string) (*commerce.War
 	return record(ctx, model.WarehouseByID, key)
 }
 
-const fieldQueryWarehouses = 30
+const fieldQueryWarehouses = 31
 
 func (r *queryResolver) Warehouses(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Warehouse], error) {
 	q := r.pageRequest("Query.warehouses")
@@ -1178,6 +1200,7 @@ func (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {
 	var ordersByStatus pendingKeys[dynamo.ListRequest]
 	var ordersByPaymentState pendingKeys[dynamo.ListRequest]
 	var ordersByTag pendingKeys[dynamo.ListRequest]
+	var changes pendingKeys[dynamo.ListRequest]
 	var unmatchedPayments pendingKeys[dynamo.ListRequest]
 	var expiringOrders pendingKeys[dynamo.ListRequest]
 	var ordersToShip pendingKeys[dynamo.ListRequest]
@@ -1212,6 +1235,10 @@ func (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {
 			q := p.resolver.pageRequest("Query.ordersByTag")
 			argumentsOf[queryOrdersByTagArguments](p, f).list(&q, f.PageInfo)
 			addList(&ordersByTag, f, &q)
+		case fieldQueryChanges:
+			q := p.resolver.pageRequest("Query.changes")
+			argumentsOf[queryChangesArguments](p, f).list(&q, f.PageInfo)
+			addList(&changes, f, &q)
 		case fieldQueryUnmatchedPayments:
 			q := p.resolver.pageRequest("Query.unmatchedPayments")
 			argumentsOf[queryUnmatchedPaymentsArguments](p, f).list(&q, f.PageInfo)
@@ -1260,6 +1287,7 @@ func (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {
 	planList(ctx, p, &ordersByStatus, model.OrdersByStatus, plan.orders)
 	planList(ctx, p, &ordersByPaymentState, model.OrdersByPaymentDue, plan.orders)
 	planList(ctx, p, &ordersByTag, model.OrdersByTag, plan.orders)
+	planList(ctx, p, &changes, model.AllChanges, plan.events)
 	planList(ctx, p, &unmatchedPayments, model.UnmatchedPayments, nil)
 	planList(ctx, p, &expiringOrders, model.OrdersByExpiry, plan.orders)
 	planList(ctx, p, &ordersToShip, model.OrdersToShip, plan.orders)

@@ -8,9 +8,10 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/model"
 )
 
-// Changes returns the first events of all orders with after < ID <= to, sorted by ID. to is at most until, and
-// equal to until if there are no more events. Otherwise, it returns at least one event. An event can still
-// appear with an ID up to table.LayoutDelay ago. It omits events by other software.
+// Changes returns the first events of all orders with after < ID <= to, sorted by ID. to is at most
+// until, and equal to until if there are no more events. Otherwise, it returns at least one event.
+// An event can still appear with an ID up to table.LayoutDelay ago. It omits events by other
+// software.
 //
 // Errors: model.DerivationUnavailable, table.ErrLayoutUnknown, errors of table.WrapError.
 func (f *Feed) Changes(ctx context.Context, after, until commerce.EventID, limit int) (events []*commerce.Event, to commerce.EventID, err error) {
@@ -27,11 +28,29 @@ func (f *Feed) Changes(ctx context.Context, after, until commerce.EventID, limit
 //
 // Errors: model.DerivationUnavailable, table.ErrLayoutUnknown.
 func (f *Feed) ChangesSince(ctx context.Context) (time.Time, error) {
-	return (&statusHistory{feed: f, allEvents: true}).listedSince(ctx)
+	if err := f.table.CheckLayout(ctx); err != nil {
+		return time.Time{}, err
+	}
+	return (&statusHistory{feed: f, allEvents: true}).listedSince()
 }
 
-// OrderTimeline reads the last events of an order up to an event, at most limit, and returns them newest first,
-// without events by other software. The read is strongly consistent.
+// ChangesRange returns the range of the IDs of all events that the table lists completely. It
+// returns commerce.InvalidError if events after the ID after are missing. The ID can be empty.
+//
+// Errors: commerce.InvalidError, model.DerivationUnavailable.
+func (f *Feed) ChangesRange(after commerce.EventID) (model.Range, error) {
+	since, err := (&statusHistory{feed: f, allEvents: true}).listedSince()
+	if err != nil {
+		return model.Range{}, err
+	}
+	if at, _ := after.Time(); after != "" && (at.Before(since) || f.table.EventPosition(after) == "") {
+		return model.Range{}, commerce.ErrorWithArgument("after", commerce.NewInvalidError("is not the ID of an event after which all changes are known: the table lists changes since %s; use the ID of the last event that you received, or omit `after`", since.Format(time.RFC3339)))
+	}
+	return model.Range{From: string(lowestIDAt(since)), To: string(f.lastListedID())}, nil
+}
+
+// OrderTimeline reads the last events of an order up to an event, at most limit, and returns them
+// newest first, without events by other software. The read is strongly consistent.
 //
 // Errors: errors of table.WrapError.
 func (f *Feed) OrderTimeline(ctx context.Context, order commerce.OrderID, last commerce.EventID, limit int) ([]*commerce.Event, error) {

@@ -20,7 +20,8 @@ import (
 	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
-// The list of all changes contains each event once, in the order of the IDs, with the version of the order.
+// The list of all changes contains each event once, in the order of the IDs, with the version of
+// the order.
 func TestAllChanges(t *testing.T) {
 	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
 		f := newFixture(t, db, feed.Options{})

@@ -331,8 +331,8 @@ func (f *Feed) timelinePage(ctx context.Context, partition string, from, to comm
 	return f.decodeTimeline(records), next, nil
 }
 
-// decodeTimeline decodes events in the timeline of an order. It omits events by other software, and logs events
-// that are unreadable.
+// decodeTimeline decodes events in the timeline of an order. It omits events by other software, and
+// logs events that are unreadable.
 func (f *Feed) decodeTimeline(records []model.Reader) (events []*commerce.Event) {
 	for _, r := range records {
 		if !model.IsOrdergraphEvent(r.Attributes()) {

@@ -34,7 +34,10 @@ type statusHistory struct {
 //
 // Errors: commerce.InvalidError, model.DerivationUnavailable, table.ErrLayoutUnknown.
 func (h *statusHistory) checkResumable(ctx context.Context, after commerce.EventID) error {
-	since, err := h.listedSince(ctx)
+	if err := h.feed.table.CheckLayout(ctx); err != nil {
+		return err
+	}
+	since, err := h.listedSince()
 	if err != nil {
 		return err
 	}
@@ -46,11 +49,8 @@ func (h *statusHistory) checkResumable(ctx context.Context, after commerce.Event
 
 // listedSince returns the time since when the table lists the events that h reads.
 //
-// Errors: model.DerivationUnavailable, table.ErrLayoutUnknown.
-func (h *statusHistory) listedSince(ctx context.Context) (time.Time, error) {
-	if err := h.feed.table.CheckLayout(ctx); err != nil {
-		return time.Time{}, err
-	}
+// Errors: model.DerivationUnavailable.
+func (h *statusHistory) listedSince() (time.Time, error) {
 	features := h.feed.table.Layout.Derivations()
 	name := features.EventList(h.allEvents)
 	return features.Of(name).Since, features.CheckReadable(name)
@@ -58,8 +58,13 @@ func (h *statusHistory) listedSince(ctx context.Context) (time.Time, error) {
 
 // lastEventID returns an ID up to which all events can be read now.
 func (h *statusHistory) lastEventID(context.Context) (commerce.EventID, error) {
-	at, _ := h.feed.latestPossibleID().Time()
-	return lowestIDAt(at.Add(-statusDelay)), nil
+	return h.feed.lastListedID(), nil
+}
+
+// lastListedID returns an ID up to which the table lists all events.
+func (f *Feed) lastListedID() commerce.EventID {
+	at, _ := f.latestPossibleID().Time()
+	return lowestIDAt(at.Add(-statusDelay))
 }
 
 // events returns the events with from < ID <= last. If more is true, it returns at least one event.
@@ -68,8 +73,8 @@ func (h *statusHistory) events(ctx context.Context, from, last commerce.EventID,
 	return events, last, to < last, err
 }
 
-// list returns the first events with from < ID <= to, sorted by ID. to is at most last, and less if there are
-// more events. Then, it returns at least one event.
+// list returns the first events with from < ID <= to, sorted by ID. to is at most last, and less if
+// there are more events. Then, it returns at least one event.
 func (h *statusHistory) list(ctx context.Context, from, last commerce.EventID, limit int) (events []*commerce.Event, to commerce.EventID, err error) {
 	for to = from; to < last && len(events) == 0 && err == nil; {
 		events, to, err = h.page(ctx, to, last, limit)
@@ -87,16 +92,13 @@ func (h *statusHistory) page(ctx context.Context, from, last commerce.EventID, l
 		return nil, "", err
 	}
 	p, partitions := &model.StatusChangesOfAll.AccessPattern, []string(nil)
-	addPartitions := func(status string) {
-		partitions = append(partitions, h.feed.table.Layout.Get().Partitions(p, p.PK.Prefix()+status)...)
-	}
-	for _, status := range commerce.Statuses() {
-		if h.status == 0 || h.status == status {
-			addPartitions(status.String())
-		}
-	}
 	if h.allEvents {
-		addPartitions(model.NoStatus)
+		p = &model.AllChanges.AccessPattern
+	}
+	for _, to := range model.ChangedStatuses() {
+		if h.allEvents || to != model.NoStatus && (h.status == 0 || h.status.String() == to) {
+			partitions = append(partitions, h.feed.table.Layout.Get().Partitions(p, p.PK.Prefix()+to)...)
+		}
 	}
 	bounds := model.Range{From: model.JustAfter(string(from)), To: model.JustAfter(string(last))}
 	size := max(2, min(statusPageSize, 2*limit/len(partitions)))

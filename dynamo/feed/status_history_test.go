@@ -135,7 +135,7 @@ func TestStatusChangesAreDeliveredOnce(t *testing.T) {
 		}
 		_, err = servers[0].Load(h.ctx, dataset)
 		h.must(err)
-		d, err := model.FindDerivation(model.StatusChanges)
+		d, err := model.FindDerivation(rapid.SampledFrom([]string{model.StatusChanges, model.Changes}).Draw(t, "feature"))
 		h.must(err)
 		_, err = servers[0].ApplyDerivation(h.ctx, d, dynamo.DerivationOptions{OnStatus: func(model.DerivationStatus) { advance(time.Minute) }})
 		h.must(err)

@@ -279,6 +279,15 @@ const (
 // NoStatus replaces the status in the index keys of events that change no status.
 const NoStatus = "none"
 
+// ChangedStatuses returns the values of {to} in the index keys of events.
+func ChangedStatuses() []string {
+	all := []string{NoStatus}
+	for _, status := range commerce.Statuses() {
+		all = append(all, status.String())
+	}
+	return all
+}
+
 // EventList returns the name of the feature that lists all events, or only events that change the
 // status. If two features list them, it returns the older one.
 func (all DerivationStatuses) EventList(allEvents bool) string {

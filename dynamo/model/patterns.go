@@ -237,6 +237,7 @@ var (
 	WarehouseLowStock    = indexPattern(51, "inventory levels of a warehouse below their reorder point, lowest quantity first", EntityLowStock, Ascending, withoutCodec(DecodeInventoryLevel))
 	UnmatchedPayments    = indexPattern(54, "payments of providers that could not be recorded, newest first", EntityUnmatchedPayment, Descending, (*Codec).DecodeUnmatchedPayment)
 	LevelsOfLines        = lookupPattern(56, "stock of an order's products in one warehouse", EntityInventoryLevel, KeysOfInventoryLevel, withoutCodec(DecodeInventoryLevel)).withMaxLength(commerce.MaxLines)
+	AllChanges           = indexPattern(60, "changes of all orders, oldest first", EntityOrderEvent, Ascending, withoutCodec(DecodeEvent))
 	TrackedFulfillments  = indexPattern(50, "the newest fulfillment with a tracking number; access pattern AP1 then reads the order", EntityFulfillment, Descending, (*Codec).DecodeFulfillment).withMaxLength(1)
 	Webhooks             = indexPattern(57, "webhooks, oldest first", EntityWebhook, Ascending, withoutCodec(DecodeWebhook))
 	WebhookStates        = lookupPattern(58, "how far events have been delivered to a webhook", EntityWebhookState, keysByID[commerce.WebhookID](&EntityWebhookState), withoutCodec(DecodeWebhookState))

@@ -3,7 +3,7 @@
 package model
 
 // LastPattern is the highest number of an access pattern.
-const LastPattern = 59
+const LastPattern = 60
 
 // builtInPatterns returns every access pattern that Ordergraph declares, by number.
 func builtInPatterns() []AccessPattern {
@@ -67,6 +67,7 @@ func builtInPatterns() []AccessPattern {
 		Webhooks.AccessPattern,
 		WebhookStates.AccessPattern,
 		WebhookFailures.AccessPattern,
+		AllChanges.AccessPattern,
 	}
 }
 

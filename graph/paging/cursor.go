@@ -55,7 +55,14 @@ type CursorScope struct {
 	// there are more values than maxListArguments, the last element contains all remaining values.
 	arguments     [maxListArguments]string
 	argumentCount int
+	// eventIDs means that the cursors of the list are the IDs of events, without a signature.
+	eventIDs bool
 }
+
+// changesField is the field with all changes of all orders. Its cursors are the IDs of events. So a
+// client can store them for longer than the key that signs other cursors, and can begin at any
+// time.
+const changesField = "Query.changes"
 
 // maxListArguments is the length of CursorScope.arguments.
 const maxListArguments = 2
@@ -63,7 +70,7 @@ const maxListArguments = 2
 // ScopeOfList returns the scope of a list. The parameter field is the field that returns the list.
 // The parameter arguments contains the values of the field's arguments as text.
 func (c CursorSigner) ScopeOfList(field string, arguments ...string) CursorScope {
-	s := CursorScope{cursors: c, field: field}
+	s := CursorScope{cursors: c, field: field, eventIDs: field == changesField}
 	for _, a := range arguments {
 		s.addArgument(a)
 	}
@@ -96,6 +103,9 @@ func (s CursorScope) sign(key []byte, position string) []byte {
 
 // Encode returns the cursor for a position in the list.
 func (s CursorScope) Encode(position string) string {
+	if s.eventIDs {
+		return position
+	}
 	b := make([]byte, 0, 1+signatureSize+len(position))
 	b = append(b, cursorVersion)
 	b = append(b, s.sign(s.cursors.keys.Load().current, position)...)
@@ -106,12 +116,18 @@ func (s CursorScope) Encode(position string) string {
 // Decode verifies that a cursor belongs to the list, and returns its position. For any other
 // cursor, it returns a commerce.InvalidError.
 func (s CursorScope) Decode(cursor string) (string, error) {
+	if s.eventIDs {
+		if _, ok := commerce.EventID(cursor).Time(); !ok {
+			return "", commerce.NewInvalidError("is not the ID of an event: use a cursor that this list returned, or a ULID with the time at which you want to begin")
+		}
+		return cursor, nil
+	}
 	if len(cursor) > base64.RawURLEncoding.EncodedLen(1+signatureSize+maxPositionBytes) {
 		return "", commerce.NewInvalidError("is not a cursor: it is too long")
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
 	if err != nil || len(b) <= 1+signatureSize || !utf8.Valid(b[1+signatureSize:]) {
-		return "", commerce.NewInvalidError("is not a cursor: send a cursor that this list returned, without changes")
+		return "", commerce.NewInvalidError("is not a cursor: send a cursor that this list returned, unmodified")
 	}
 	if b[0] != cursorVersion {
 		return "", commerce.NewInvalidError("is a cursor of another server version: request the first page again")

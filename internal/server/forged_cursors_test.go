@@ -116,7 +116,7 @@ func forgedLists(t testing.TB) []forgedList {
 	schema := graph.Schema()
 	for _, name := range slices.Sorted(maps.Keys(schema.Types)) {
 		for _, f := range schema.Types[name].Fields {
-			if !operation.ReturnsPage(&ast.Field{Definition: f}) || name == "Subscription" {
+			if !operation.ReturnsPage(&ast.Field{Definition: f}) || name == "Subscription" || f.Name == "changes" { // the cursors of changes have no signature
 				continue
 			}
 			if parents()[name] == nil {
