@@ -122,7 +122,8 @@ func (r *orderEventResolver) To(ctx context.Context, obj *commerce.Event) (*comm
 }
 
 func (r *orderEventResolver) Version(ctx context.Context, obj *commerce.Event) (*int32, error) {
-	return scalar.OrNull(int32(obj.Version)), nil
+	version, err := scalar.ToInt(obj.Version, nil)
+	return scalar.OrNull(version), err
 }
 
 func (r *orderEventResolver) Note(ctx context.Context, obj *commerce.Event) (*string, error) {

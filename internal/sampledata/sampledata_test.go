@@ -81,7 +81,7 @@ func TestSampleEvents(t *testing.T) {
 			t.Fatalf("order %s has %d events", o.ID, len(o.Events))
 		}
 		e := o.Events[0]
-		want := commerce.Event{ID: e.ID, OrderID: o.ID, Type: commerce.EventImported, To: o.Status, At: o.PlacedAt, Actor: "import"}
+		want := commerce.Event{ID: e.ID, OrderID: o.ID, Type: commerce.EventImported, To: o.Status, At: o.PlacedAt, Actor: "import", Version: o.Version}
 		if e != want {
 			t.Errorf("order %s: event %+v, want %+v", o.ID, e, want)
 		}

@@ -114,9 +114,9 @@ func (p attributePlace) set(record storetest.Item, value attribute) {
 func (p attributePlace) isAcceptable(entity string, value attribute) bool {
 	// Older versions and other software omit these attributes.
 	optional := map[string]string{
-		"category": "version", "customer": "orderCount phoneNumbers spendingComplete updatedAt", "lastEvent": "actor to", "customerName": "phoneNumbers updatedAt", "customerEmail": "phoneNumbers updatedAt",
+		"category": "version", "customer": "orderCount phoneNumbers spendingComplete updatedAt", "lastEvent": "actor orderVersion to", "customerName": "phoneNumbers updatedAt", "customerEmail": "phoneNumbers updatedAt",
 		"customerOrder": "createdAt itemCount items updatedAt", "customerRep": "updatedAt", "repOrders": "complete orders", "order": "createdAt currency itemCount items updatedAt",
-		"orderEvent": "actor", "orderItem": "currency customerId orderId", "orderCounts": "cancelled confirmed delivered pending shipped", "product": "orderCount",
+		"orderEvent": "actor orderVersion", "orderItem": "currency customerId orderId", "orderCounts": "cancelled confirmed delivered pending shipped", "product": "orderCount",
 		"inventoryLevel": "version", "warehouse": "productCount version",
 	}
 	switch v := value.(type) {
@@ -129,7 +129,7 @@ func (p attributePlace) isAcceptable(entity string, value attribute) bool {
 	case *types.AttributeValueMemberS:
 		return p.name == "actor" || v.Value != "" && (entity+p.name == "warehousename" || entity+p.name == "lastEventorderId")
 	case *types.AttributeValueMemberN: // a version only detects concurrent changes
-		return p.name == "version"
+		return p.name == "version" || p.name == "orderVersion"
 	}
 	return false
 }
