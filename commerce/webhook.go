@@ -1,6 +1,9 @@
 package commerce
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // WebhookID is a ULID, like OrderID.
 type WebhookID string
@@ -11,6 +14,9 @@ const (
 	MaxWebhooks = 100
 	// MaxWebhookFailures is the maximum number of orders that are set aside for one webhook.
 	MaxWebhookFailures = 1_000
+	// MaxWebhookDelivered is the maximum number of delivered events that the state of a webhook
+	// contains.
+	MaxWebhookDelivered = 64
 	// MaxWebhookURL is the maximum size in bytes of a webhook's URL.
 	MaxWebhookURL = 2048
 	// MaxWebhookTopics is more than the number of event types.
@@ -74,6 +80,17 @@ type WebhookState struct {
 	// of the oldest one.
 	Pending      int
 	PendingSince *time.Time
+	// Delivered are the last events after Cursor that have been delivered, at most
+	// MaxWebhookDelivered.
+	Delivered []EventID
+}
+
+// Wants reports whether an event is sent to the webhook.
+func (w *Webhook) Wants(e *Event) bool {
+	if len(w.Topics) > 0 && !slices.Contains(w.Topics, e.Type) {
+		return false
+	}
+	return len(w.Statuses) == 0 || e.To != e.From && slices.Contains(w.Statuses, e.To)
 }
 
 // WebhookFailure is an order that is set aside for a webhook: its events from EventID on have not

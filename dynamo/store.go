@@ -132,7 +132,7 @@ func (s *Store) ChangesSince(ctx context.Context) (time.Time, error) {
 }
 
 // OrderTimeline is feed.Feed.OrderTimeline.
-func (s *Store) OrderTimeline(ctx context.Context, order commerce.OrderID, last commerce.EventID, limit int) ([]*commerce.Event, error) {
+func (s *Store) OrderTimeline(ctx context.Context, order commerce.OrderID, last commerce.EventID, limit int) ([]*commerce.Event, commerce.EventID, error) {
 	return s.history().OrderTimeline(ctx, order, last, limit)
 }
 

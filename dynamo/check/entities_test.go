@@ -100,7 +100,7 @@ func newTableWithEveryEntity(t *testing.T, db *dynamodb.Client) storetest.RawTab
 	at := placed.PlacedAt
 	for _, v := range []any{
 		&commerce.Webhook{ID: hook, URL: "https://example.com", Topics: []commerce.EventType{commerce.EventPlaced}, Statuses: []commerce.Status{commerce.Shipped}, DocumentID: "d", Secrets: []string{"s"}, SecretRotatedAt: &at, Paused: true, From: "e", Restarts: 1, Version: 1, CreatedAt: at, UpdatedAt: at, CreatedBy: "me"},
-		&commerce.WebhookState{WebhookID: hook, Owner: "a", Sequence: 1, Wanted: "b", Cursor: "e", WebhookVersion: 1, Restarts: 1, Failures: 1, RetryAt: &at, DisabledReason: "410", LastError: "500", LastErrorAt: &at, LastSuccessAt: &at, Pending: 1, PendingSince: &at},
+		&commerce.WebhookState{WebhookID: hook, Owner: "a", Sequence: 1, Wanted: "b", Cursor: "e", WebhookVersion: 1, Restarts: 1, Failures: 1, RetryAt: &at, DisabledReason: "410", LastError: "500", LastErrorAt: &at, LastSuccessAt: &at, Pending: 1, PendingSince: &at, Delivered: []commerce.EventID{"01HVMK3P2Q0000000000000003"}},
 		&commerce.WebhookFailure{WebhookID: hook, OrderID: placed.ID, EventID: "e", Attempts: 1, RetryAt: at, Since: at, Error: "500"},
 	} {
 		r.Put(model.EncodeWithEdges(&model.KeyBuilder{}, v)[0])

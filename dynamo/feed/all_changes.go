@@ -49,16 +49,21 @@ func (f *Feed) ChangesRange(after commerce.EventID) (model.Range, error) {
 	return model.Range{From: string(lowestIDAt(since)), To: string(f.lastListedID())}, nil
 }
 
-// OrderTimeline reads the last events of an order up to an event, at most limit, and returns them
-// newest first, without events by other software. The read is strongly consistent.
+// OrderTimeline reads the last events of an order with ID <= last, at most limit, and returns them
+// newest first, without events by other software. If there are earlier events, their IDs are at most
+// next. Otherwise, next is empty. The read is strongly consistent.
 //
 // Errors: errors of table.WrapError.
-func (f *Feed) OrderTimeline(ctx context.Context, order commerce.OrderID, last commerce.EventID, limit int) ([]*commerce.Event, error) {
+func (f *Feed) OrderTimeline(ctx context.Context, order commerce.OrderID, last commerce.EventID, limit int) (events []*commerce.Event, next commerce.EventID, err error) {
 	partition, err := model.EntityOrderEvent.PK.Build(string(order))
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	p, bounds := &model.EventsInRange.AccessPattern, model.Range{To: model.JustAfter(string(last))}
-	records, _, err := f.table.QueryUpTo(ctx, p, partition, string(p.SK), bounds, limit, false)
-	return f.decodeTimeline(records), err
+	records, more, err := f.table.QueryUpTo(ctx, p, partition, string(p.SK), bounds, limit+1, false)
+	if more || len(records) > limit {
+		next = model.EventIDFromKey(records[len(records)-1].Attributes())
+		records = records[:len(records)-1]
+	}
+	return f.decodeTimeline(records), next, err
 }

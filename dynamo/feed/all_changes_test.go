@@ -82,11 +82,11 @@ func TestAllChanges(t *testing.T) {
 			}
 		}
 		timeline := f.timeline(old)
-		last, err := store.OrderTimeline(f.ctx, old, timeline[1], 10)
+		last, _, err := store.OrderTimeline(f.ctx, old, timeline[1], 10)
 		if err != nil || len(last) != 2 || last[0].ID != timeline[1] || last[1].ID != timeline[0] {
 			t.Errorf("the timeline is %v (%v)", last, err)
 		}
-		if last, err = store.OrderTimeline(f.ctx, old, timeline[0], 1); err != nil || len(last) != 1 || last[0].ID != timeline[0] {
+		if last, next, err := store.OrderTimeline(f.ctx, old, timeline[0], 1); err != nil || len(last) != 1 || last[0].ID != timeline[0] || next != "" {
 			t.Errorf("the beginning of the timeline is %v (%v)", last, err)
 		}
 		// The list also serves subscriptions to status changes.
@@ -121,7 +121,7 @@ func TestRepairedTimelineHasVersion(t *testing.T) {
 	order := f.placeOrder("c1")
 	f.rawTable().Delete("ORDER#"+string(order), "EVENT#"+string(f.timeline(order)[0]))
 	f.rawTable().Check(check.Options{Repair: true})
-	o, err := f.store.OrderTimeline(f.ctx, order, "7ZZZZZZZZZZZZZZZZZZZZZZZZZ", 1)
+	o, _, err := f.store.OrderTimeline(f.ctx, order, "7ZZZZZZZZZZZZZZZZZZZZZZZZZ", 1)
 	if err != nil || len(o) != 1 || o[0].Version != 2 {
 		t.Errorf("the repair added %v (%v)", o, err)
 	}

@@ -2,6 +2,7 @@ package model
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/ordergraph/ordergraph/commerce"
 )
@@ -44,6 +45,7 @@ func webhookStateAttributes(a *attributeVisitor, s *commerce.WebhookState) {
 	a.optionalTime("lastSuccessAt", &s.LastSuccessAt)
 	a.optionalNumber("pending", &s.Pending)
 	a.optionalTime("pendingSince", &s.PendingSince)
+	parsedTextsAttribute(a, "delivered", &s.Delivered, commerce.MaxWebhookDelivered, commerce.ParseID[commerce.EventID], func(id commerce.EventID) string { return string(id) }, commerce.EventID(strings.Repeat("Z", commerce.ULIDLength)))
 }
 
 // webhookFailureAttributes declares the attributes of an order that is set aside for a webhook.

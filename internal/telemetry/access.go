@@ -46,7 +46,7 @@ func NewAccessLog(log *slog.Logger, secret []byte, now func() time.Time) *Access
 // AccessLogEntry describes a finished request.
 type AccessLogEntry struct {
 	observe.Operation
-	// Transport is http, event-stream or websocket.
+	// Transport is http, event-stream or websocket. For the delivery of an event, it is webhook.
 	Transport string
 	// Status is the HTTP status of the response. For an operation on a WebSocket, it is 0.
 	Status int
@@ -62,6 +62,10 @@ type AccessLogEntry struct {
 	// Role is the role of the principal. If the request was not authenticated, both are empty.
 	Principal, Role string
 	RequestID       string
+	// Event is the ID of the event that was delivered to a webhook, and Lag is its age. For other
+	// entries, both are empty.
+	Event string
+	Lag   time.Duration
 }
 
 // Record writes an entry to the access log. If there are too many requests in the current second,
@@ -75,7 +79,7 @@ func (a *AccessLog) Record(ctx context.Context, e *AccessLogEntry) {
 	if !written {
 		return
 	}
-	attributes := make([]slog.Attr, 0, 18)
+	attributes := make([]slog.Attr, 0, 20)
 	add := func(a slog.Attr) { attributes = append(attributes, a) }
 	addText := func(name, text string) {
 		if text != "" {
@@ -104,6 +108,10 @@ func (a *AccessLog) Record(ctx context.Context, e *AccessLogEntry) {
 		add(slog.String("principal", hex.EncodeToString(hashWithKey(a.key, e.Principal)[:principalHashLength])))
 	}
 	addText("requestId", e.RequestID)
+	if e.Event != "" {
+		addText("event", e.Event)
+		add(slog.Float64("lagMs", float64(e.Lag.Microseconds())/1000))
+	}
 	a.log.LogAttrs(ctx, slog.LevelInfo, "request", attributes...)
 }
 

@@ -64,6 +64,11 @@ const (
 	metricDerivationReadable
 	metricDerivationProgress
 	metricBuildInfo
+	metricWebhooks
+	metricWebhookDeliveries
+	metricWebhookLag
+	metricWebhookPending
+	metricWebhookSetAside
 	metricCount
 )
 
@@ -79,6 +84,7 @@ func sections() []section {
 		{"DynamoDB", []metricID{metricDynamoDBRequests, metricDynamoDBRequestDuration, metricCapacityUnits, metricThrottles, metricRetries, metricFastPath, metricBreakerState, metricBreakerRejections, metricRetryBudgetExhausted, metricClockDifference}},
 		{"Server", []metricID{metricLoaderBatchSize, metricPoolSize, metricPoolUsed, metricPoolWaiting, metricPoolRefusals, metricIdempotentReplays, metricTransactionConflicts, metricReady, metricDerivationReadable, metricDerivationProgress, metricBuildInfo}},
 		{"Subscriptions", []metricID{metricSubscriptions, metricStreamLag, metricSubscriptionCatchUps, metricSubscriptionEvents}},
+		{"Outgoing webhooks", []metricID{metricWebhooks, metricWebhookDeliveries, metricWebhookLag, metricWebhookPending, metricWebhookSetAside}},
 	}
 }
 
@@ -114,6 +120,11 @@ func declarations() [metricCount]metric {
 		metricDerivationReadable:      {"ordergraph_derivation_readable", kindGauge, []string{"derivation"}, "1 if the [list or number](operations.md#a-new-list-or-number-on-a-live-table) is readable, otherwise 0", nil},
 		metricDerivationProgress:      {"ordergraph_derivation_progress", kindGauge, []string{"derivation"}, "part of the table that the backfill has read, from 0 to 1; 1 if readable", nil},
 		metricBuildInfo:               {"ordergraph_build_info", kindGauge, []string{"version", "commit", "goversion"}, "always 1", nil},
+		metricWebhooks:                {"ordergraph_webhooks", kindGauge, []string{"state"}, "[webhooks](webhooks.md#outgoing-webhooks) whose events this server delivers; `state` is `active`, or `retrying` if the server waits after failures", nil},
+		metricWebhookDeliveries:       {"ordergraph_webhook_deliveries_total", kindCounter, []string{"result"}, "attempts to deliver an event to a webhook; `result` is `delivered` or `failed`", nil},
+		metricWebhookLag:              {"ordergraph_webhook_lag_seconds", kindGauge, nil, "age of the oldest event that is not delivered to one of this server's webhooks", nil},
+		metricWebhookPending:          {"ordergraph_webhook_pending", kindGauge, nil, "events that are known, but not delivered", nil},
+		metricWebhookSetAside:         {"ordergraph_webhook_orders_set_aside", kindGauge, nil, "orders whose events are retried later, because one of them failed", nil},
 	}
 }
 

@@ -30,6 +30,7 @@ type Metrics struct {
 
 	throttles, retries                       *prometheus.CounterVec
 	operations, graphQLErrors, httpResponses *prometheus.CounterVec
+	deliveries                               *prometheus.CounterVec
 	operationDuration                        *prometheus.HistogramVec
 	// batches maps each access pattern to its histogram of batch sizes. The map does not change after
 	// its creation.
@@ -65,6 +66,7 @@ func NewMetrics() *Metrics {
 		registry: prometheus.NewRegistry(), requests: newRequestVectors(all),
 		throttles: all[metricThrottles].counter(), retries: all[metricRetries].counter(),
 		operations: all[metricOperations].counter(), graphQLErrors: all[metricGraphQLErrors].counter(), httpResponses: all[metricHTTPResponses].counter(),
+		deliveries:        all[metricWebhookDeliveries].counter(),
 		operationDuration: all[metricOperationDuration].histogram(), batches: map[string]prometheus.Observer{},
 		codes: newDeclaredValues(slices.Concat([]string{observe.OK}, errcode.All(), document.AllLimitCodes())...), patterns: newDeclaredValues(patternIDs()...),
 		throttlingReasons: newDeclaredValues(throttlingReasons()...), retryCauses: newDeclaredValues(retryCauses()...),
@@ -75,7 +77,7 @@ func NewMetrics() *Metrics {
 	}
 	build.WithLabelValues(cmp.Or(built.Version, "unknown"), cmp.Or(built.Commit, "unknown"), runtime.Version()).Set(1)
 	m.registry.MustRegister(m.requests.requests, m.requests.units, m.requests.duration, m.throttles, m.retries,
-		m.operations, m.graphQLErrors, m.httpResponses, m.operationDuration, sizes, build,
+		m.operations, m.graphQLErrors, m.httpResponses, m.deliveries, m.operationDuration, sizes, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

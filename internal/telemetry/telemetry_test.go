@@ -68,6 +68,12 @@ func observed(t *testing.T) *telemetry.Metrics {
 	m.ObserveBatch("AP1", 3)
 	m.ObserveBatch("made up", 3)
 	m.SetReady(true)
+	m.WatchWebhooks(func() telemetry.WebhookStats {
+		return telemetry.WebhookStats{Webhooks: 3, Retrying: 1, Pending: 4, SetAside: 2, Lag: time.Minute}
+	})
+	receivers := telemetry.Receivers{Metrics: m}
+	receivers.ObserveDelivery(t.Context(), telemetry.Delivery{Status: 204})
+	receivers.ObserveDelivery(t.Context(), telemetry.Delivery{Status: 500, Failed: true})
 	observeRequest(t, m, trace.Target{Pattern: "AP1", Operation: "GetItem"}, nil)
 	observeRequest(t, m, trace.Target{Pattern: "made up", Operation: "made up"}, nil)
 	return m

@@ -1,5 +1,3 @@
-// Package webhook sends the events of orders to the webhooks of other programs. It may import
-// commerce, internal/httpheader and internal/version.
 package webhook
 
 import (

@@ -1,0 +1,204 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
+)
+
+// round delivers the events of a webhook that can be delivered now.
+type round struct {
+	*endpoint
+	webhook *commerce.Webhook
+	secrets []string
+}
+
+// deliver first delivers the events of orders whose retry is due, and then new events.
+//
+// Errors: errors from table.WrapError. An error of the endpoint is no error here.
+func (r round) deliver(ctx context.Context) error {
+	now := r.Store.Now()
+	due := r.dueOrders(now)
+	if err := r.forEachOrder(ctx, len(due), func(ctx context.Context, i int) error { return r.retry(ctx, due[i]) }); err != nil {
+		return err
+	}
+	from := r.cursor()
+	end, settled := lowestIDAt(now.Add(maxClockDifference)), lowestIDAt(now.Add(-table.LayoutDelay))
+	for from < end && !r.mustWait() {
+		events, to, err := r.recent.read(ctx, from, end)
+		if err != nil {
+			return err
+		}
+		complete, err := r.deliverPage(ctx, events)
+		if err != nil || !complete || to <= from {
+			return err // the last read of the recent changes ended before
+		}
+		from = to
+		r.advance(min(to, settled))
+	}
+	return nil
+}
+
+// forEachOrder calls do for n orders, for several at the same time. After failures, it calls do for
+// one order after the other.
+func (r round) forEachOrder(ctx context.Context, n int, do func(context.Context, int) error) error {
+	if n == 0 {
+		return nil
+	}
+	return table.Parallel(ctx, n, r.concurrency(), func(ctx context.Context, i int) error {
+		if r.mustWait() {
+			return nil
+		}
+		return do(ctx, i)
+	})
+}
+
+// deliverPage delivers the events that the webhook wants and that are not delivered yet. It
+// reports whether all of them are delivered, or their orders are set aside.
+func (r round) deliverPage(ctx context.Context, events []*commerce.Event) (complete bool, err error) {
+	events = r.undeliveredOf(r.webhook, events)
+	var orders []commerce.OrderID
+	last := map[commerce.OrderID]commerce.EventID{}
+	for _, event := range events {
+		if last[event.OrderID] == "" {
+			orders = append(orders, event.OrderID)
+		}
+		last[event.OrderID] = event.ID
+	}
+	if r.setPending(0, nil); len(events) > 0 {
+		r.setPending(len(events), events[0])
+	}
+	done := make([]bool, len(orders))
+	err = r.forEachOrder(ctx, len(orders), func(ctx context.Context, i int) error {
+		handled, err := r.deliverOrder(ctx, orders[i], commerce.EventID(model.JustAfter(string(r.cursor()))), last[orders[i]], false)
+		done[i] = handled
+		return err
+	})
+	if complete = err == nil && !slices.Contains(done, false); complete {
+		r.setPending(0, nil)
+	}
+	return complete, err
+}
+
+// retry delivers the events of an order that was set aside.
+func (r round) retry(ctx context.Context, f *commerce.WebhookFailure) error {
+	handled, err := r.deliverOrder(ctx, f.OrderID, f.EventID, lowestIDAt(r.Store.Now().Add(maxClockDifference)), true)
+	if err != nil || !handled || r.hasFailedAgain(f) {
+		return err
+	}
+	return r.resumeOrder(f)
+}
+
+// deliverOrder delivers the events of an order with first <= ID <= last, in the sequence of the
+// order. If one fails, it sets the order aside. It returns false if the events must be delivered
+// later, because the endpoint pauses.
+func (r round) deliverOrder(ctx context.Context, id commerce.OrderID, first, last commerce.EventID, repeated bool) (handled bool, err error) {
+	events, previous, err := r.undelivered(ctx, id, first, last)
+	if err != nil {
+		return false, err
+	}
+	for _, event := range events {
+		if r.mustWait() {
+			return false, nil
+		}
+		outcome, err := r.send(ctx, event, previous)
+		if err != nil {
+			return false, err
+		}
+		if err := r.record(event, outcome, repeated); err != nil {
+			return false, nil
+		}
+		if outcome.Err != nil {
+			return r.setAsideOrder(event, outcome.Err)
+		}
+		previous = event.Version
+	}
+	return true, nil
+}
+
+// send delivers one event. It returns an error if the request was not sent, or its outcome does not
+// matter, because the server stops.
+func (r round) send(ctx context.Context, event *commerce.Event, previous int) (Outcome, error) {
+	body, err := r.payload(ctx, r.webhook, event, previous)
+	switch {
+	case errors.Is(err, table.ErrUnavailable) || ctx.Err() != nil:
+		return Outcome{}, err
+	case err != nil:
+		return Outcome{Err: err}, nil
+	}
+	start := r.Store.Now()
+	outcome := r.Sender.Send(ctx, Message{ID: string(event.ID), URL: r.webhook.URL, Body: body, Secrets: r.secrets, At: start})
+	if ctx.Err() != nil && outcome.Err != nil {
+		return outcome, ctx.Err()
+	}
+	if r.Observe != nil {
+		end := r.Store.Now()
+		r.Observe(ctx, Delivery{Webhook: r.webhookID, Event: event, Outcome: outcome, Duration: end.Sub(start), Lag: end.Sub(event.At), Bytes: len(body)})
+	}
+	return outcome, nil
+}
+
+// undelivered returns the events of an order with first <= ID <= last that the webhook wants and
+// that are not delivered yet, oldest first. previous is the version of the order after the last
+// event before them that the webhook wants, or 0 if there is none.
+//
+// It reads the timeline of the order, because the index may contain a later event of an order
+// earlier.
+func (r round) undelivered(ctx context.Context, id commerce.OrderID, first, last commerce.EventID) (events []*commerce.Event, previous int, err error) {
+	for to := last; ; {
+		page, err := r.timelineUpTo(ctx, id, to)
+		if err != nil {
+			return nil, 0, err
+		}
+		for _, event := range page.events {
+			switch {
+			case event.ID > r.webhook.From && !r.webhook.Wants(event):
+				continue
+			case event.ID > r.webhook.From && event.ID >= first && !r.isDelivered(event.ID):
+				events = append(events, event)
+				continue
+			case event.ID > r.webhook.From:
+				previous = event.Version
+			}
+			slices.Reverse(events)
+			return events, previous, nil
+		}
+		if to = page.next; to == "" {
+			slices.Reverse(events)
+			return events, 0, nil
+		}
+	}
+}
+
+// timelinePageSize is the number of events that one Query reads from the timeline of an order.
+const timelinePageSize = 25
+
+// timelinePage is a page of an order's events, newest first. The next page contains the events with
+// IDs of at most next. If there is none, next is empty.
+type timelinePage struct {
+	events []*commerce.Event
+	next   commerce.EventID
+}
+
+// timelineUpTo returns the last events of an order with ID <= last.
+func (r round) timelineUpTo(ctx context.Context, id commerce.OrderID, last commerce.EventID) (timelinePage, error) {
+	return r.timeline.get(string(id)+string(last), func() (page timelinePage, err error) {
+		page.events, page.next, err = r.Store.OrderTimeline(ctx, id, last, timelinePageSize)
+		return page, err
+	})
+}
+
+// maxClockDifference is an upper bound for the difference between this server's clock and the time
+// in the ID of an event that another server has just written.
+const maxClockDifference = 2 * (table.MaxClockDifference + time.Second)
+
+// lowestIDAt returns the lowest ID that an event at the given time can have.
+func lowestIDAt(at time.Time) commerce.EventID {
+	id, _ := commerce.MinULIDAt(at)
+	return commerce.EventID(id)
+}
