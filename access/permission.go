@@ -71,6 +71,8 @@ const (
 	PermissionChangeWarehouses
 	// PermissionChangeStaff allows adding and changing employees.
 	PermissionChangeStaff
+	// PermissionManageWebhooks allows reading and changing webhooks to which events are sent.
+	PermissionManageWebhooks
 	// PermissionResolveEntities allows a GraphQL federation gateway to look up entities by key. To
 	// read an entity, a caller also needs the permission of the entity's type.
 	PermissionResolveEntities
@@ -113,6 +115,7 @@ var permissionNames = [permissionsEnd]string{
 	PermissionChangeCatalog:    "CHANGE_CATALOG",
 	PermissionChangeWarehouses: "CHANGE_WAREHOUSES",
 	PermissionChangeStaff:      "CHANGE_STAFF",
+	PermissionManageWebhooks:   "MANAGE_WEBHOOKS",
 	PermissionResolveEntities:  "RESOLVE_ENTITIES",
 	PermissionReadSubgraph:     "READ_SUBGRAPH",
 	PermissionIntrospect:       "INTROSPECT",

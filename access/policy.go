@@ -69,6 +69,7 @@ func StandardPolicy() Policy {
 		PermissionChangeCatalog:    {GrantNone, GrantNone, GrantAll, GrantAll, GrantNone},
 		PermissionChangeWarehouses: {GrantNone, GrantNone, GrantNone, GrantAll, GrantNone},
 		PermissionChangeStaff:      {GrantNone, GrantNone, GrantNone, GrantAll, GrantNone},
+		PermissionManageWebhooks:   {GrantNone, GrantNone, GrantNone, GrantAll, GrantNone},
 		PermissionResolveEntities:  {GrantAll, GrantAll, GrantAll, GrantAll, GrantAll},
 		PermissionReadSubgraph:     {GrantNone, GrantNone, GrantNone, GrantAll, GrantAll},
 		PermissionIntrospect:       {GrantNone, GrantNone, GrantAll, GrantAll, GrantAll},

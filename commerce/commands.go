@@ -158,6 +158,27 @@ type PaymentRecord struct {
 // recorded.
 type UnmatchedPaymentDismissal struct{ Provider, Reference string }
 
+// WebhookRequest is the command to create a webhook. Webhook has the same fields.
+type WebhookRequest struct {
+	URL        string
+	Topics     []EventType
+	Statuses   []Status
+	DocumentID string
+}
+
+// WebhookCommand is a command about an existing webhook, such as to pause it.
+type WebhookCommand struct {
+	WebhookID WebhookID
+	// If ExpectedVersion is not nil, the command is rejected unless the webhook has this version.
+	ExpectedVersion *int
+}
+
+// WebhookReplay is the command to send events to a webhook again, from the given time on.
+type WebhookReplay struct {
+	WebhookID WebhookID
+	From      time.Time
+}
+
 // ReturnRequest is the command to request a return of pieces of an order. Each line has another
 // product.
 type ReturnRequest struct {

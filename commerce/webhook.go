@@ -1,6 +1,7 @@
 package commerce
 
 import (
+	"net/url"
 	"slices"
 	"time"
 )
@@ -20,7 +21,7 @@ const (
 	// MaxWebhookURL is the maximum size in bytes of a webhook's URL.
 	MaxWebhookURL = 2048
 	// MaxWebhookTopics is more than the number of event types.
-	MaxWebhookTopics = 100
+	MaxWebhookTopics = 40
 	// MaxWebhookSecrets is the maximum number of a webhook's secrets.
 	MaxWebhookSecrets = 2
 	// MaxWebhookError is the maximum size in bytes of the text of a failed delivery.
@@ -45,7 +46,10 @@ type Webhook struct {
 	// SecretRotatedAt.
 	Secrets         []string
 	SecretRotatedAt *time.Time
-	Paused          bool
+	// Secret is the newest secret, not encrypted. It is set only in the results of the mutations that
+	// create a secret, and it is not stored.
+	Secret string
+	Paused bool
 	// Delivery begins after the event with the ID From. Restarts is incremented when From changes.
 	From                 EventID
 	Restarts             int
@@ -106,4 +110,57 @@ type WebhookFailure struct {
 	RetryAt, Since time.Time
 	// Error is the text of the last failure.
 	Error string
+}
+
+// WebhookStatus describes the delivery of events to a webhook.
+type WebhookStatus string
+
+// Statuses of webhooks.
+const (
+	WebhookActive   WebhookStatus = "active"
+	WebhookRetrying WebhookStatus = "retrying"
+	WebhookPaused   WebhookStatus = "paused"
+	WebhookDisabled WebhookStatus = "disabled"
+)
+
+// Status returns the status of a webhook with the given state. A change of the webhook ends its
+// disabling.
+func (w Webhook) Status(s WebhookState) WebhookStatus {
+	switch {
+	case w.Paused:
+		return WebhookPaused
+	case s.DisabledReason != "" && s.WebhookVersion >= w.Version:
+		return WebhookDisabled
+	case s.Failures > 0:
+		return WebhookRetrying
+	default:
+		return WebhookActive
+	}
+}
+
+// Lag returns the age of the oldest event that is not delivered, or 0 if there is none.
+func (s WebhookState) Lag(now time.Time) time.Duration {
+	if s.PendingSince == nil {
+		return 0
+	}
+	return max(0, now.Sub(*s.PendingSince))
+}
+
+// CheckWebhookURL returns an InvalidInput if events cannot be sent to a URL.
+func CheckWebhookURL(text string) error {
+	reject := func(format string, args ...any) error {
+		return NewInvalidInput(FieldPath("url"), format, args...)
+	}
+	if len(text) > MaxWebhookURL {
+		return reject("has %d bytes: use at most %d", len(text), MaxWebhookURL)
+	}
+	switch u, err := url.Parse(text); {
+	case err != nil || u.Scheme != "https" || u.Hostname() == "":
+		return reject("is not a complete URL that begins with https://")
+	case u.User != nil:
+		return reject("contains a user or a password: remove them, because each request is signed")
+	case u.Fragment != "":
+		return reject("contains a fragment: remove the # and what follows")
+	}
+	return nil
 }

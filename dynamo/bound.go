@@ -136,10 +136,10 @@ func (b CostBounds) MutationBound(p model.WritePattern) MutationCostBound {
 		bound.Requests += bound.Items.Requests
 		bound.ReadUnits += bound.Items.ReadUnits
 	}
-	if p.ReadsReturns { // for the first transaction, and again for the second
-		returns := b.ListBound(model.OrderReturns.AccessPattern, PageRequest{Limit: commerce.MaxReturns, DetectMore: true}, nil, true)
-		bound.Requests += 2 * returns.Requests
-		bound.ReadUnits += 2 * returns.ReadUnits
+	for _, list := range p.Lists { // for the first transaction, and again for the second
+		read := b.ListBound(*list, PageRequest{Limit: min(list.MaxLength, table.MaxTransactionActions), DetectMore: true}, nil, true)
+		bound.Requests += 2 * read.Requests
+		bound.ReadUnits += 2 * read.ReadUnits
 	}
 	// The two requests are the first transaction and a read after a failed condition. The read is
 	// necessary only if DynamoDB does not return the record that failed the condition.

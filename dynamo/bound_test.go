@@ -22,7 +22,11 @@ import (
 func TestRecordSizesStayWithinBounds(t *testing.T) {
 	ctx, db := context.Background(), storetest.Engines()[0].Client(t)
 	table := storetest.TableName()
-	store := storetest.NewTable(t, db, dynamo.Options{Table: table, Shards: model.MaxShards})
+	keys, err := change.NewWebhookKeys("YWJjZGVmZ2hpamtsbW5vcHFyc3R1dnd4eXoxMjM0NTY=")
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := storetest.NewTable(t, db, dynamo.Options{Table: table, Shards: model.MaxShards, WebhookKeys: keys})
 	id, name := func(n int) string { return fmt.Sprintf("%02d", n) + strings.Repeat("x", commerce.MaxIDLength-2) }, strings.Repeat("n", commerce.MaxName)
 	// Folding can turn one byte of a capital letter into three. Normalization decomposes other
 	// characters.
@@ -46,7 +50,7 @@ func TestRecordSizesStayWithinBounds(t *testing.T) {
 		storetest.MakeReadable(t, storetest.RawTable{T: t, DB: db, Name: table, Store: store}, name)
 	}
 	rep, house, customer := commerce.EmployeeID(id(0)), commerce.WarehouseID(id(0)), commerce.CustomerID(id(0))
-	_, err := store.CreateWarehouse(ctx, caller(), commerce.Warehouse{ID: house, Name: name})
+	_, err = store.CreateWarehouse(ctx, caller(), commerce.Warehouse{ID: house, Name: name})
 	must(err)
 	_, err = store.HireEmployee(ctx, caller(), commerce.Employee{ID: rep, Name: name, JobTitle: name, HireDate: "2026-01-01", WarehouseID: house, PhoneNumbers: phones})
 	must(err)
@@ -120,6 +124,21 @@ func TestRecordSizesStayWithinBounds(t *testing.T) {
 	}
 	_, err = store.UpdateProduct(ctx, caller(), commerce.ProductChange{SKU: commerce.SKU(id(0)), StockBuckets: new(commerce.MaxStockBuckets)})
 	must(err)
+
+	storetest.MakeReadable(t, storetest.RawTable{T: t, DB: db, Name: table, Store: store}, model.Changes)
+	hook := commerce.WebhookRequest{URL: "https://example.com/" + strings.Repeat("u", commerce.MaxWebhookURL-20), Statuses: commerce.Statuses(), DocumentID: name}
+	for range commerce.MaxWebhookTopics {
+		hook.Topics = append(hook.Topics, commerce.EventShippingAddressChanged)
+	}
+	webhook, err := store.CreateWebhook(ctx, change.Caller{ID: "anonymous", Name: name}, hook)
+	must(err)
+	_, err = store.RotateWebhookSecret(ctx, caller(), commerce.WebhookCommand{WebhookID: webhook.ID})
+	must(err)
+	at, text := store.Now(), strings.Repeat("e", commerce.MaxWebhookError)
+	must(store.SaveWebhookState(ctx, &commerce.WebhookState{
+		WebhookID: webhook.ID, Owner: name, Sequence: 1, Wanted: name, Cursor: webhook.From, RetryAt: &at, DisabledReason: text, LastError: text, LastErrorAt: &at, LastSuccessAt: &at, PendingSince: &at, Delivered: slices.Repeat([]commerce.EventID{webhook.From}, commerce.MaxWebhookDelivered),
+	}, 0))
+	must(store.SaveWebhookFailure(ctx, &commerce.WebhookFailure{WebhookID: webhook.ID, OrderID: placed.ID, EventID: webhook.From, RetryAt: at, Since: at, Error: text}))
 
 	// Only check and eraseCustomer write the record of a deletion.
 	_, err = db.PutItem(ctx, &dynamodb.PutItemInput{TableName: &table, Item: map[string]types.AttributeValue{

@@ -59,6 +59,8 @@ type Options struct {
 	// OrderExpiry is the time after which an order expires if its request contains no other time. By
 	// default, orders do not expire.
 	OrderExpiry time.Duration
+	// WebhookKeys encrypts the secrets of webhooks. Without it, no webhooks can be created.
+	WebhookKeys *change.WebhookKeys
 }
 
 // Store reads and writes the order book in one table. It is safe for concurrent use. It does not
@@ -73,7 +75,7 @@ type Store struct {
 
 // newStore returns a Store for a table.
 func newStore(t *table.Table, opts Options) *Store {
-	return &Store{t, opts, change.NewMutations(t, opts.Reservations, opts.OrderExpiry), check.NewChecker(t), bulk.NewTransfers(t)}
+	return &Store{t, opts, change.NewMutations(t, opts.Reservations, opts.OrderExpiry, opts.WebhookKeys), check.NewChecker(t), bulk.NewTransfers(t)}
 }
 
 // New returns a Store for the table opts.Table, which it accesses through db. New sends no request.

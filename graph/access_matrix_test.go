@@ -164,6 +164,8 @@ var documentsByType = map[string][]string{
 		`{_entities(representations:[{__typename:"Order",id:"$O"}]){...on Order{payments{nodes{%s}}}}}`, `mutation{recordPayment(input:{orderId:"$O",kind:VOID,amount:{amount:"1"},provider:"p",reference:"r"}){payment{%s} userErrors{code}}}`,
 	},
 	"UnmatchedPayment": {`{unmatchedPayments{nodes{%s}}}`, `{unmatchedPayments{edges{node{%s}}}}`, `mutation{dismissUnmatchedPayment(input:{provider:"p",reference:"r"}){unmatchedPayment{%s} userErrors{code}}}`},
+	"Webhook":          {`{webhooks{nodes{%s}}}`, `{webhooks{edges{node{%s}}}}`, `mutation{pauseWebhook(input:{webhookId:"none"}){webhook{%s} userErrors{code}}}`},
+	"WebhookFailure":   {`{webhooks{nodes{failures{nodes{%s}}}}}`, `{webhooks{nodes{failures{edges{node{%s}}}}}}`},
 	"DeletedCustomer":  {`mutation{eraseCustomer(input:{customerId:"nobody"}){deletedCustomer{%s} userErrors{code}}}`},
 	"Return": {
 		`{order(id:"$O"){returns{nodes{%s}}}}`, `{order(id:"$O"){returns{edges{node{%s}}}}}`, `{customer(id:"$C"){orders{nodes{returns{nodes{%s}}}}}}`, `{returns(status:REQUESTED){nodes{%s}}}`,
@@ -255,6 +257,12 @@ var requiredArguments = map[string]string{
 	"Mutation.cancelOrderItems":        `(input:{orderId:"$O",lines:[{sku:"$P",quantity:1}],expectedVersion:999})`,
 	"Query.orderByTrackingNumber":      `(trackingNumber:"1Z")`,
 	"Mutation.dismissUnmatchedPayment": `(input:{provider:"p",reference:"r"})`,
+	"Mutation.createWebhook":           `(input:{url:"http://example.com"})`,
+	"Mutation.pauseWebhook":            `(input:{webhookId:"none"})`,
+	"Mutation.resumeWebhook":           `(input:{webhookId:"none"})`,
+	"Mutation.rotateWebhookSecret":     `(input:{webhookId:"none"})`,
+	"Mutation.replayWebhook":           `(input:{webhookId:"none",from:"2026-01-01T00:00:00Z"})`,
+	"Mutation.deleteWebhook":           `(input:{webhookId:"none"})`,
 	"Mutation.recordPayment":           `(input:{orderId:"$O",kind:VOID,amount:{amount:"1"},provider:"p",reference:"r"})`,
 	"Mutation.requestReturn":           `(input:{orderId:"$O",lines:[{sku:"$P",quantity:1,reason:"r"}]})`,
 	"Mutation.approveReturn":           `(input:{orderId:"$O",returnId:"none"})`,
@@ -301,7 +309,7 @@ var inputDocuments = map[string][]string{
 // conflictingInput returns the input of a mutation that changes nothing, because no record has this
 // version. If the input has no expectedVersion, the mutation needs arguments in requiredArguments.
 func conflictingInput(d *ast.Definition) string {
-	values := map[string]string{"ID": `"nobody"`, "String": `"x"`, "Int": `1`, "Boolean": `true`, "Date": `"2026-01-01"`, "Decimal": `"1"`}
+	values := map[string]string{"ID": `"nobody"`, "String": `"x"`, "Int": `1`, "Boolean": `true`, "Date": `"2026-01-01"`, "DateTime": `"2026-01-01T00:00:00Z"`, "Decimal": `"1"`}
 	var fields []string
 	for _, f := range d.Fields {
 		switch of := parsedSchema.Types[f.Type.Name()]; {

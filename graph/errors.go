@@ -12,6 +12,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/change"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/graph/document"
@@ -87,6 +88,9 @@ func (r *Resolver) presentError(ctx context.Context, err error) *gqlerror.Error 
 		return show(errcode.Unavailable, "The customer's spending has not been computed. The server's operator can compute it with `ordergraph check -repair`.")
 	case errors.As(err, &missing):
 		return show(errcode.Unavailable, "This list or number is not ready: %s.", missing.Error())
+	case errors.Is(err, change.ErrNoWebhookKey), errors.Is(err, change.ErrWrongWebhookKey):
+		r.reportOnce(ctx, err)
+		return show(errcode.Unavailable, "The server's operator must change a setting: %s.", err.Error())
 	case errors.Is(err, table.ErrUnavailable), errors.Is(err, table.ErrNoTable), errors.Is(err, table.ErrAccessDenied):
 		r.reportOnce(ctx, err)
 		return show(errcode.Unavailable, "The server cannot reach its database right now. Try again.")

@@ -13,6 +13,7 @@ import (
 	"github.com/ordergraph/ordergraph/graph/paging"
 	"github.com/ordergraph/ordergraph/graph/scalar"
 	"strconv"
+	"time"
 )
 
 // fieldResolvers holds the resolvers of all types. It is created once.
@@ -38,6 +39,7 @@ type fieldResolvers struct {
 	unmatchedPaymentResolvers UnmatchedPaymentResolver
 	viewerResolvers           ViewerResolver
 	warehouseResolvers        WarehouseResolver
+	webhookResolvers          WebhookResolver
 	// generated reads the arguments of fields.
 	generated *executionContext
 }
@@ -65,6 +67,7 @@ func newFieldResolvers(root ResolverRoot, generated *executionContext) *fieldRes
 		unmatchedPaymentResolvers: root.UnmatchedPayment(),
 		viewerResolvers:           root.Viewer(),
 		warehouseResolvers:        root.Warehouse(),
+		webhookResolvers:          root.Webhook(),
 		generated:                 generated,
 	}
 }
@@ -111,6 +114,8 @@ func objectTypeOf(name string) operation.ObjectType {
 		return operation.ObjectType{Satisfies: createProductPayloadImplementors, Field: numberCreateProductPayload}
 	case "CreateWarehousePayload":
 		return operation.ObjectType{Satisfies: createWarehousePayloadImplementors, Field: numberCreateWarehousePayload}
+	case "CreateWebhookPayload":
+		return operation.ObjectType{Satisfies: createWebhookPayloadImplementors, Field: numberCreateWebhookPayload}
 	case "Customer":
 		return operation.ObjectType{Satisfies: customerImplementors, Field: numberCustomer}
 	case "CustomerConnection":
@@ -119,6 +124,8 @@ func objectTypeOf(name string) operation.ObjectType {
 		return operation.ObjectType{Satisfies: customerEdgeImplementors, Field: numberCustomerEdge}
 	case "DailySales":
 		return operation.ObjectType{Satisfies: dailySalesImplementors, Field: numberDailySales}
+	case "DeleteWebhookPayload":
+		return operation.ObjectType{Satisfies: deleteWebhookPayloadImplementors, Field: numberDeleteWebhookPayload}
 	case "DeletedCustomer":
 		return operation.ObjectType{Satisfies: deletedCustomerImplementors, Field: numberDeletedCustomer}
 	case "DeliverFulfillmentPayload":
@@ -199,6 +206,8 @@ func objectTypeOf(name string) operation.ObjectType {
 		return operation.ObjectType{Satisfies: orderUpdateImplementors, Field: numberOrderUpdate}
 	case "PageInfo":
 		return operation.ObjectType{Satisfies: pageInfoImplementors, Field: numberPageInfo}
+	case "PauseWebhookPayload":
+		return operation.ObjectType{Satisfies: pauseWebhookPayloadImplementors, Field: numberPauseWebhookPayload}
 	case "Payment":
 		return operation.ObjectType{Satisfies: paymentImplementors, Field: numberPayment}
 	case "PaymentConnection":
@@ -231,10 +240,14 @@ func objectTypeOf(name string) operation.ObjectType {
 		return operation.ObjectType{Satisfies: releaseOrderPayloadImplementors, Field: numberReleaseOrderPayload}
 	case "RemoveOrderItemPayload":
 		return operation.ObjectType{Satisfies: removeOrderItemPayloadImplementors, Field: numberRemoveOrderItemPayload}
+	case "ReplayWebhookPayload":
+		return operation.ObjectType{Satisfies: replayWebhookPayloadImplementors, Field: numberReplayWebhookPayload}
 	case "RequestReturnPayload":
 		return operation.ObjectType{Satisfies: requestReturnPayloadImplementors, Field: numberRequestReturnPayload}
 	case "ReservationLimit":
 		return operation.ObjectType{Satisfies: reservationLimitImplementors, Field: numberReservationLimit}
+	case "ResumeWebhookPayload":
+		return operation.ObjectType{Satisfies: resumeWebhookPayloadImplementors, Field: numberResumeWebhookPayload}
 	case "Return":
 		return operation.ObjectType{Satisfies: returnImplementors, Field: numberReturn}
 	case "ReturnConnection":
@@ -243,6 +256,8 @@ func objectTypeOf(name string) operation.ObjectType {
 		return operation.ObjectType{Satisfies: returnEdgeImplementors, Field: numberReturnEdge}
 	case "ReturnLine":
 		return operation.ObjectType{Satisfies: returnLineImplementors, Field: numberReturnLine}
+	case "RotateWebhookSecretPayload":
+		return operation.ObjectType{Satisfies: rotateWebhookSecretPayloadImplementors, Field: numberRotateWebhookSecretPayload}
 	case "SetAdjustmentsPayload":
 		return operation.ObjectType{Satisfies: setAdjustmentsPayloadImplementors, Field: numberSetAdjustmentsPayload}
 	case "SetCustomFieldsPayload":
@@ -293,6 +308,18 @@ func objectTypeOf(name string) operation.ObjectType {
 		return operation.ObjectType{Satisfies: warehouseConnectionImplementors, Field: numberWarehouseConnection}
 	case "WarehouseEdge":
 		return operation.ObjectType{Satisfies: warehouseEdgeImplementors, Field: numberWarehouseEdge}
+	case "Webhook":
+		return operation.ObjectType{Satisfies: webhookImplementors, Field: numberWebhook}
+	case "WebhookConnection":
+		return operation.ObjectType{Satisfies: webhookConnectionImplementors, Field: numberWebhookConnection}
+	case "WebhookEdge":
+		return operation.ObjectType{Satisfies: webhookEdgeImplementors, Field: numberWebhookEdge}
+	case "WebhookFailure":
+		return operation.ObjectType{Satisfies: webhookFailureImplementors, Field: numberWebhookFailure}
+	case "WebhookFailureConnection":
+		return operation.ObjectType{Satisfies: webhookFailureConnectionImplementors, Field: numberWebhookFailureConnection}
+	case "WebhookFailureEdge":
+		return operation.ObjectType{Satisfies: webhookFailureEdgeImplementors, Field: numberWebhookFailureEdge}
 	case "_Service":
 		return operation.ObjectType{Satisfies: _ServiceImplementors, Field: number_Service}
 	case "UserError":
@@ -1354,6 +1381,55 @@ func (x *execution) fieldCreateWarehousePayload(f *operation.Field, obj *Payload
 	}
 }
 
+func numberCreateWebhookPayload(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "webhook":
+		return 1, nil
+	case "userErrors":
+		return 2, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectCreateWebhookPayload writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectCreateWebhookPayload(set *operation.SelectionSet, obj *Payload[commerce.Webhook]) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldCreateWebhookPayload(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldCreateWebhookPayload writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldCreateWebhookPayload(f *operation.Field, obj *Payload[commerce.Webhook]) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"CreateWebhookPayload"`...)
+		return true
+	case 1: // webhook
+		if obj.Value == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectWebhook(f.Set, obj.Value)
+		x.leave()
+		return written || x.writeNull()
+	case 2: // userErrors
+		return x.listUserError(f, obj.UserErrors)
+	default:
+		panic("CreateWebhookPayload has no field number " + strconv.Itoa(f.Number))
+	}
+}
+
 func numberCustomer(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
@@ -1773,6 +1849,55 @@ func (x *execution) fieldDailySales(f *operation.Field, obj *commerce.DailySales
 		return true
 	default:
 		panic("DailySales has no field number " + strconv.Itoa(f.Number))
+	}
+}
+
+func numberDeleteWebhookPayload(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "webhook":
+		return 1, nil
+	case "userErrors":
+		return 2, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectDeleteWebhookPayload writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectDeleteWebhookPayload(set *operation.SelectionSet, obj *Payload[commerce.Webhook]) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldDeleteWebhookPayload(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldDeleteWebhookPayload writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldDeleteWebhookPayload(f *operation.Field, obj *Payload[commerce.Webhook]) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"DeleteWebhookPayload"`...)
+		return true
+	case 1: // webhook
+		if obj.Value == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectWebhook(f.Set, obj.Value)
+		x.leave()
+		return written || x.writeNull()
+	case 2: // userErrors
+		return x.listUserError(f, obj.UserErrors)
+	default:
+		panic("DeleteWebhookPayload has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -3536,8 +3661,20 @@ func numberMutation(name string) (int, operation.ArgumentsReader) {
 		return 38, readMutationHireEmployeeArguments
 	case "updateEmployee":
 		return 39, readMutationUpdateEmployeeArguments
+	case "createWebhook":
+		return 40, readMutationCreateWebhookArguments
+	case "pauseWebhook":
+		return 41, readMutationPauseWebhookArguments
+	case "resumeWebhook":
+		return 42, readMutationResumeWebhookArguments
+	case "rotateWebhookSecret":
+		return 43, readMutationRotateWebhookSecretArguments
+	case "replayWebhook":
+		return 44, readMutationReplayWebhookArguments
+	case "deleteWebhook":
+		return 45, readMutationDeleteWebhookArguments
 	case "setCustomFields":
-		return 40, readMutationSetCustomFieldsArguments
+		return 46, readMutationSetCustomFieldsArguments
 	default:
 		return 0, nil
 	}
@@ -4018,7 +4155,79 @@ func (x *execution) fieldMutation(f *operation.Field) bool {
 		written := x.objectUpdateEmployeePayload(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 40: // setCustomFields
+	case 40: // createWebhook
+		v, ok := x.resolveMutationCreateWebhook(f)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectCreateWebhookPayload(f.Set, v)
+		x.leave()
+		return written || x.writeNull()
+	case 41: // pauseWebhook
+		v, ok := x.resolveMutationPauseWebhook(f)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectPauseWebhookPayload(f.Set, v)
+		x.leave()
+		return written || x.writeNull()
+	case 42: // resumeWebhook
+		v, ok := x.resolveMutationResumeWebhook(f)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectResumeWebhookPayload(f.Set, v)
+		x.leave()
+		return written || x.writeNull()
+	case 43: // rotateWebhookSecret
+		v, ok := x.resolveMutationRotateWebhookSecret(f)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectRotateWebhookSecretPayload(f.Set, v)
+		x.leave()
+		return written || x.writeNull()
+	case 44: // replayWebhook
+		v, ok := x.resolveMutationReplayWebhook(f)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectReplayWebhookPayload(f.Set, v)
+		x.leave()
+		return written || x.writeNull()
+	case 45: // deleteWebhook
+		v, ok := x.resolveMutationDeleteWebhook(f)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectDeleteWebhookPayload(f.Set, v)
+		x.leave()
+		return written || x.writeNull()
+	case 46: // setCustomFields
 		v, ok := x.resolveMutationSetCustomFields(f)
 		if !ok {
 			return x.writeNull()
@@ -4890,6 +5099,138 @@ func (x *execution) resolveMutationUpdateEmployee(f *operation.Field) (v *Payloa
 	a := f.ArgumentsIn(x.operation.arguments).(*mutationUpdateEmployeeArguments)
 	x.currentField = f
 	v, err := x.mutationResolvers.UpdateEmployee(x.resolverCtx, a.input)
+	return v, x.recordError(f, err)
+}
+
+type mutationCreateWebhookArguments struct {
+	input input.CreateWebhookInput
+}
+
+func readMutationCreateWebhookArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_createWebhook_args(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return &mutationCreateWebhookArguments{
+		input: read["input"].(input.CreateWebhookInput),
+	}, nil
+}
+
+func (x *execution) resolveMutationCreateWebhook(f *operation.Field) (v *Payload[commerce.Webhook], ok bool) {
+	defer x.recoverPanic(f, &ok)
+	a := f.ArgumentsIn(x.operation.arguments).(*mutationCreateWebhookArguments)
+	x.currentField = f
+	v, err := x.mutationResolvers.CreateWebhook(x.resolverCtx, a.input)
+	return v, x.recordError(f, err)
+}
+
+type mutationPauseWebhookArguments struct {
+	input input.PauseWebhookInput
+}
+
+func readMutationPauseWebhookArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_pauseWebhook_args(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return &mutationPauseWebhookArguments{
+		input: read["input"].(input.PauseWebhookInput),
+	}, nil
+}
+
+func (x *execution) resolveMutationPauseWebhook(f *operation.Field) (v *Payload[commerce.Webhook], ok bool) {
+	defer x.recoverPanic(f, &ok)
+	a := f.ArgumentsIn(x.operation.arguments).(*mutationPauseWebhookArguments)
+	x.currentField = f
+	v, err := x.mutationResolvers.PauseWebhook(x.resolverCtx, a.input)
+	return v, x.recordError(f, err)
+}
+
+type mutationResumeWebhookArguments struct {
+	input input.ResumeWebhookInput
+}
+
+func readMutationResumeWebhookArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_resumeWebhook_args(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return &mutationResumeWebhookArguments{
+		input: read["input"].(input.ResumeWebhookInput),
+	}, nil
+}
+
+func (x *execution) resolveMutationResumeWebhook(f *operation.Field) (v *Payload[commerce.Webhook], ok bool) {
+	defer x.recoverPanic(f, &ok)
+	a := f.ArgumentsIn(x.operation.arguments).(*mutationResumeWebhookArguments)
+	x.currentField = f
+	v, err := x.mutationResolvers.ResumeWebhook(x.resolverCtx, a.input)
+	return v, x.recordError(f, err)
+}
+
+type mutationRotateWebhookSecretArguments struct {
+	input input.RotateWebhookSecretInput
+}
+
+func readMutationRotateWebhookSecretArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_rotateWebhookSecret_args(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return &mutationRotateWebhookSecretArguments{
+		input: read["input"].(input.RotateWebhookSecretInput),
+	}, nil
+}
+
+func (x *execution) resolveMutationRotateWebhookSecret(f *operation.Field) (v *Payload[commerce.Webhook], ok bool) {
+	defer x.recoverPanic(f, &ok)
+	a := f.ArgumentsIn(x.operation.arguments).(*mutationRotateWebhookSecretArguments)
+	x.currentField = f
+	v, err := x.mutationResolvers.RotateWebhookSecret(x.resolverCtx, a.input)
+	return v, x.recordError(f, err)
+}
+
+type mutationReplayWebhookArguments struct {
+	input input.ReplayWebhookInput
+}
+
+func readMutationReplayWebhookArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_replayWebhook_args(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return &mutationReplayWebhookArguments{
+		input: read["input"].(input.ReplayWebhookInput),
+	}, nil
+}
+
+func (x *execution) resolveMutationReplayWebhook(f *operation.Field) (v *Payload[commerce.Webhook], ok bool) {
+	defer x.recoverPanic(f, &ok)
+	a := f.ArgumentsIn(x.operation.arguments).(*mutationReplayWebhookArguments)
+	x.currentField = f
+	v, err := x.mutationResolvers.ReplayWebhook(x.resolverCtx, a.input)
+	return v, x.recordError(f, err)
+}
+
+type mutationDeleteWebhookArguments struct {
+	input input.DeleteWebhookInput
+}
+
+func readMutationDeleteWebhookArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Mutation_deleteWebhook_args(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return &mutationDeleteWebhookArguments{
+		input: read["input"].(input.DeleteWebhookInput),
+	}, nil
+}
+
+func (x *execution) resolveMutationDeleteWebhook(f *operation.Field) (v *Payload[commerce.Webhook], ok bool) {
+	defer x.recoverPanic(f, &ok)
+	a := f.ArgumentsIn(x.operation.arguments).(*mutationDeleteWebhookArguments)
+	x.currentField = f
+	v, err := x.mutationResolvers.DeleteWebhook(x.resolverCtx, a.input)
 	return v, x.recordError(f, err)
 }
 
@@ -6842,6 +7183,55 @@ func (x *execution) resolvePageInfoEndCursor(f *operation.Field, obj *paging.Pag
 	return obj.EndCursor(), true
 }
 
+func numberPauseWebhookPayload(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "webhook":
+		return 1, nil
+	case "userErrors":
+		return 2, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectPauseWebhookPayload writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectPauseWebhookPayload(set *operation.SelectionSet, obj *Payload[commerce.Webhook]) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldPauseWebhookPayload(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldPauseWebhookPayload writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldPauseWebhookPayload(f *operation.Field, obj *Payload[commerce.Webhook]) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"PauseWebhookPayload"`...)
+		return true
+	case 1: // webhook
+		if obj.Value == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectWebhook(f.Set, obj.Value)
+		x.leave()
+		return written || x.writeNull()
+	case 2: // userErrors
+		return x.listUserError(f, obj.UserErrors)
+	default:
+		panic("PauseWebhookPayload has no field number " + strconv.Itoa(f.Number))
+	}
+}
+
 func numberPayment(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
@@ -7648,42 +8038,44 @@ func numberQuery(name string) (int, operation.ArgumentsReader) {
 		return 14, readQueryChangesArguments
 	case "unmatchedPayments":
 		return 15, readQueryUnmatchedPaymentsArguments
+	case "webhooks":
+		return 16, readQueryWebhooksArguments
 	case "expiringOrders":
-		return 16, readQueryExpiringOrdersArguments
+		return 17, readQueryExpiringOrdersArguments
 	case "ordersToShip":
-		return 17, readQueryOrdersToShipArguments
+		return 18, readQueryOrdersToShipArguments
 	case "returns":
-		return 18, readQueryReturnsArguments
+		return 19, readQueryReturnsArguments
 	case "orderByTrackingNumber":
-		return 19, readQueryOrderByTrackingNumberArguments
+		return 20, readQueryOrderByTrackingNumberArguments
 	case "product":
-		return 20, readQueryProductArguments
+		return 21, readQueryProductArguments
 	case "productsBySku":
-		return 21, readQueryProductsBySkuArguments
+		return 22, readQueryProductsBySkuArguments
 	case "quote":
-		return 22, readQueryQuoteArguments
+		return 23, readQueryQuoteArguments
 	case "products":
-		return 23, readQueryProductsArguments
+		return 24, readQueryProductsArguments
 	case "categories":
-		return 24, readQueryCategoriesArguments
+		return 25, readQueryCategoriesArguments
 	case "inventoryLevel":
-		return 25, readQueryInventoryLevelArguments
+		return 26, readQueryInventoryLevelArguments
 	case "employee":
-		return 26, readQueryEmployeeArguments
+		return 27, readQueryEmployeeArguments
 	case "employees":
-		return 27, readQueryEmployeesArguments
+		return 28, readQueryEmployeesArguments
 	case "employeesByName":
-		return 28, readQueryEmployeesByNameArguments
+		return 29, readQueryEmployeesByNameArguments
 	case "employeesByJobTitle":
-		return 29, readQueryEmployeesByJobTitleArguments
+		return 30, readQueryEmployeesByJobTitleArguments
 	case "warehouse":
-		return 30, readQueryWarehouseArguments
+		return 31, readQueryWarehouseArguments
 	case "warehouses":
-		return 31, readQueryWarehousesArguments
+		return 32, readQueryWarehousesArguments
 	case "_entities":
-		return 32, readQueryEntitiesArguments
+		return 33, readQueryEntitiesArguments
 	case "_service":
-		return 33, nil
+		return 34, nil
 	default:
 		return 0, nil
 	}
@@ -7868,7 +8260,19 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectUnmatchedPaymentConnection(f.Set, v)
 		x.leave()
 		return written
-	case 16: // expiringOrders
+	case 16: // webhooks
+		v, ok := x.resolveQueryWebhooks(f)
+		if !ok {
+			return false
+		}
+		if v == nil {
+			return x.recordMissing(f, nullElement)
+		}
+		x.enter(f)
+		written := x.objectWebhookConnection(f.Set, v)
+		x.leave()
+		return written
+	case 17: // expiringOrders
 		v, ok := x.resolveQueryExpiringOrders(f)
 		if !ok {
 			return false
@@ -7880,7 +8284,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectOrderConnection(f.Set, v)
 		x.leave()
 		return written
-	case 17: // ordersToShip
+	case 18: // ordersToShip
 		v, ok := x.resolveQueryOrdersToShip(f)
 		if !ok {
 			return false
@@ -7892,7 +8296,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectOrderConnection(f.Set, v)
 		x.leave()
 		return written
-	case 18: // returns
+	case 19: // returns
 		v, ok := x.resolveQueryReturns(f)
 		if !ok {
 			return false
@@ -7904,7 +8308,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectReturnConnection(f.Set, v)
 		x.leave()
 		return written
-	case 19: // orderByTrackingNumber
+	case 20: // orderByTrackingNumber
 		v, ok := x.resolveQueryOrderByTrackingNumber(f)
 		if !ok {
 			return x.writeNull()
@@ -7916,7 +8320,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectOrder(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 20: // product
+	case 21: // product
 		v, ok := x.resolveQueryProduct(f)
 		if !ok {
 			return x.writeNull()
@@ -7928,13 +8332,13 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectProduct(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 21: // productsBySku
+	case 22: // productsBySku
 		v, ok := x.resolveQueryProductsBySku(f)
 		if !ok {
 			return false
 		}
 		return x.listProductOrNull(f, v)
-	case 22: // quote
+	case 23: // quote
 		v, ok := x.resolveQueryQuote(f)
 		if !ok {
 			return x.writeNull()
@@ -7946,7 +8350,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectQuote(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 23: // products
+	case 24: // products
 		v, ok := x.resolveQueryProducts(f)
 		if !ok {
 			return false
@@ -7958,7 +8362,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectProductConnection(f.Set, v)
 		x.leave()
 		return written
-	case 24: // categories
+	case 25: // categories
 		v, ok := x.resolveQueryCategories(f)
 		if !ok {
 			return false
@@ -7970,7 +8374,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectCategoryConnection(f.Set, v)
 		x.leave()
 		return written
-	case 25: // inventoryLevel
+	case 26: // inventoryLevel
 		v, ok := x.resolveQueryInventoryLevel(f)
 		if !ok {
 			return x.writeNull()
@@ -7982,7 +8386,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectInventoryLevel(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 26: // employee
+	case 27: // employee
 		v, ok := x.resolveQueryEmployee(f)
 		if !ok {
 			return x.writeNull()
@@ -7994,7 +8398,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployee(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 27: // employees
+	case 28: // employees
 		v, ok := x.resolveQueryEmployees(f)
 		if !ok {
 			return false
@@ -8006,7 +8410,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
-	case 28: // employeesByName
+	case 29: // employeesByName
 		v, ok := x.resolveQueryEmployeesByName(f)
 		if !ok {
 			return false
@@ -8018,7 +8422,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
-	case 29: // employeesByJobTitle
+	case 30: // employeesByJobTitle
 		v, ok := x.resolveQueryEmployeesByJobTitle(f)
 		if !ok {
 			return false
@@ -8030,7 +8434,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectEmployeeConnection(f.Set, v)
 		x.leave()
 		return written
-	case 30: // warehouse
+	case 31: // warehouse
 		v, ok := x.resolveQueryWarehouse(f)
 		if !ok {
 			return x.writeNull()
@@ -8042,7 +8446,7 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectWarehouse(f.Set, v)
 		x.leave()
 		return written || x.writeNull()
-	case 31: // warehouses
+	case 32: // warehouses
 		v, ok := x.resolveQueryWarehouses(f)
 		if !ok {
 			return false
@@ -8054,13 +8458,13 @@ func (x *execution) fieldQuery(f *operation.Field) bool {
 		written := x.objectWarehouseConnection(f.Set, v)
 		x.leave()
 		return written
-	case 32: // _entities
+	case 33: // _entities
 		v, ok := x.resolveQueryEntities(f)
 		if !ok {
 			return false
 		}
 		return x.list_EntityOrNull(f, v)
-	case 33: // _service
+	case 34: // _service
 		v, ok := x.resolveQueryService(f)
 		if !ok {
 			return false
@@ -8442,6 +8846,35 @@ func (x *execution) resolveQueryUnmatchedPayments(f *operation.Field) (v *paging
 	x.currentField = f
 	x.pages++
 	v, err := x.queryResolvers.UnmatchedPayments(x.resolverCtx, a.first, a.after, a.last, a.before)
+	return v, x.recordError(f, err)
+}
+
+type queryWebhooksArguments struct {
+	first  *int32
+	after  *string
+	last   *int32
+	before *string
+}
+
+func readQueryWebhooksArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Query_webhooks_args(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return &queryWebhooksArguments{
+		first:  read["first"].(*int32),
+		after:  read["after"].(*string),
+		last:   read["last"].(*int32),
+		before: read["before"].(*string),
+	}, nil
+}
+
+func (x *execution) resolveQueryWebhooks(f *operation.Field) (v *paging.Connection[*commerce.Webhook], ok bool) {
+	defer x.recoverPanic(f, &ok)
+	a := f.ArgumentsIn(x.operation.arguments).(*queryWebhooksArguments)
+	x.currentField = f
+	x.pages++
+	v, err := x.queryResolvers.Webhooks(x.resolverCtx, a.first, a.after, a.last, a.before)
 	return v, x.recordError(f, err)
 }
 
@@ -9333,6 +9766,55 @@ func (x *execution) fieldRemoveOrderItemPayload(f *operation.Field, obj *Payload
 	}
 }
 
+func numberReplayWebhookPayload(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "webhook":
+		return 1, nil
+	case "userErrors":
+		return 2, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectReplayWebhookPayload writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectReplayWebhookPayload(set *operation.SelectionSet, obj *Payload[commerce.Webhook]) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldReplayWebhookPayload(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldReplayWebhookPayload writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldReplayWebhookPayload(f *operation.Field, obj *Payload[commerce.Webhook]) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"ReplayWebhookPayload"`...)
+		return true
+	case 1: // webhook
+		if obj.Value == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectWebhook(f.Set, obj.Value)
+		x.leave()
+		return written || x.writeNull()
+	case 2: // userErrors
+		return x.listUserError(f, obj.UserErrors)
+	default:
+		panic("ReplayWebhookPayload has no field number " + strconv.Itoa(f.Number))
+	}
+}
+
 func numberRequestReturnPayload(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
@@ -9446,6 +9928,55 @@ func (x *execution) fieldReservationLimit(f *operation.Field, obj *commerce.Rese
 func (x *execution) resolveReservationLimitCode(f *operation.Field, obj *commerce.ReservationLimit) (v commerce.ErrorCode, ok bool) {
 	defer x.recoverPanic(f, &ok)
 	return obj.Code(), true
+}
+
+func numberResumeWebhookPayload(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "webhook":
+		return 1, nil
+	case "userErrors":
+		return 2, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectResumeWebhookPayload writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectResumeWebhookPayload(set *operation.SelectionSet, obj *Payload[commerce.Webhook]) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldResumeWebhookPayload(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldResumeWebhookPayload writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldResumeWebhookPayload(f *operation.Field, obj *Payload[commerce.Webhook]) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"ResumeWebhookPayload"`...)
+		return true
+	case 1: // webhook
+		if obj.Value == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectWebhook(f.Set, obj.Value)
+		x.leave()
+		return written || x.writeNull()
+	case 2: // userErrors
+		return x.listUserError(f, obj.UserErrors)
+	default:
+		panic("ResumeWebhookPayload has no field number " + strconv.Itoa(f.Number))
+	}
 }
 
 func numberReturn(name string) (int, operation.ArgumentsReader) {
@@ -9793,6 +10324,55 @@ func (x *execution) fieldReturnLine(f *operation.Field, obj *commerce.ReturnLine
 		return true
 	default:
 		panic("ReturnLine has no field number " + strconv.Itoa(f.Number))
+	}
+}
+
+func numberRotateWebhookSecretPayload(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "webhook":
+		return 1, nil
+	case "userErrors":
+		return 2, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectRotateWebhookSecretPayload writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectRotateWebhookSecretPayload(set *operation.SelectionSet, obj *Payload[commerce.Webhook]) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldRotateWebhookSecretPayload(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldRotateWebhookSecretPayload writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldRotateWebhookSecretPayload(f *operation.Field, obj *Payload[commerce.Webhook]) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"RotateWebhookSecretPayload"`...)
+		return true
+	case 1: // webhook
+		if obj.Value == nil {
+			return x.writeNull()
+		}
+		x.enter(f)
+		written := x.objectWebhook(f.Set, obj.Value)
+		x.leave()
+		return written || x.writeNull()
+	case 2: // userErrors
+		return x.listUserError(f, obj.UserErrors)
+	default:
+		panic("RotateWebhookSecretPayload has no field number " + strconv.Itoa(f.Number))
 	}
 }
 
@@ -11449,6 +12029,621 @@ func (x *execution) resolveWarehouseEdgeNode(f *operation.Field, obj *paging.Edg
 	return obj.Node(), true
 }
 
+func numberWebhook(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "id":
+		return 1, nil
+	case "url":
+		return 2, nil
+	case "topics":
+		return 3, nil
+	case "statuses":
+		return 4, nil
+	case "documentId":
+		return 5, nil
+	case "secret":
+		return 6, nil
+	case "state":
+		return 7, nil
+	case "lag":
+		return 8, nil
+	case "pending":
+		return 9, nil
+	case "lastError":
+		return 10, nil
+	case "lastErrorAt":
+		return 11, nil
+	case "lastSuccessAt":
+		return 12, nil
+	case "failures":
+		return 13, readWebhookFailuresArguments
+	case "createdAt":
+		return 14, nil
+	case "createdBy":
+		return 15, nil
+	case "version":
+		return 16, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectWebhook writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectWebhook(set *operation.SelectionSet, obj *commerce.Webhook) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldWebhook(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldWebhook writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldWebhook(f *operation.Field, obj *commerce.Webhook) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"Webhook"`...)
+		return true
+	case 1: // id
+		x.out = scalar.AppendString(x.out, string(obj.ID))
+		return true
+	case 2: // url
+		x.out = scalar.AppendString(x.out, obj.URL)
+		return true
+	case 3: // topics
+		return x.listOrderEventType(f, obj.Topics)
+	case 4: // statuses
+		return x.listOrderStatus(f, obj.Statuses)
+	case 5: // documentId
+		v, ok := x.resolveWebhookDocumentID(f, obj)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.out = scalar.AppendString(x.out, *v)
+		return true
+	case 6: // secret
+		v, ok := x.resolveWebhookSecret(f, obj)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.out = scalar.AppendString(x.out, *v)
+		return true
+	case 7: // state
+		v, ok := x.resolveWebhookState(f, obj)
+		if !ok {
+			return false
+		}
+		x.out = appendWebhookStatus(x.out, v)
+		return true
+	case 8: // lag
+		v, ok := x.resolveWebhookLag(f, obj)
+		if !ok {
+			return false
+		}
+		x.out = scalar.AppendInt32(x.out, v)
+		return true
+	case 9: // pending
+		v, ok := x.resolveWebhookPending(f, obj)
+		if !ok {
+			return false
+		}
+		x.out = scalar.AppendInt32(x.out, v)
+		return true
+	case 10: // lastError
+		v, ok := x.resolveWebhookLastError(f, obj)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.out = scalar.AppendString(x.out, *v)
+		return true
+	case 11: // lastErrorAt
+		v, ok := x.resolveWebhookLastErrorAt(f, obj)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.out = scalar.AppendDateTime(x.out, *v)
+		return true
+	case 12: // lastSuccessAt
+		v, ok := x.resolveWebhookLastSuccessAt(f, obj)
+		if !ok {
+			return x.writeNull()
+		}
+		if v == nil {
+			return x.writeNull()
+		}
+		x.out = scalar.AppendDateTime(x.out, *v)
+		return true
+	case 13: // failures
+		v, ok := x.resolveWebhookFailures(f, obj)
+		if !ok {
+			return false
+		}
+		if v == nil {
+			return x.recordMissing(f, nullElement)
+		}
+		x.enter(f)
+		written := x.objectWebhookFailureConnection(f.Set, v)
+		x.leave()
+		return written
+	case 14: // createdAt
+		x.out = scalar.AppendDateTime(x.out, obj.CreatedAt)
+		return true
+	case 15: // createdBy
+		x.out = scalar.AppendString(x.out, obj.CreatedBy)
+		return true
+	case 16: // version
+		x.out = scalar.AppendInt(x.out, obj.Version)
+		return true
+	default:
+		panic("Webhook has no field number " + strconv.Itoa(f.Number))
+	}
+}
+
+func (x *execution) resolveWebhookDocumentID(f *operation.Field, obj *commerce.Webhook) (v *string, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
+	v, err := x.webhookResolvers.DocumentID(x.resolverCtx, obj)
+	return v, x.recordError(f, err)
+}
+
+func (x *execution) resolveWebhookSecret(f *operation.Field, obj *commerce.Webhook) (v *string, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
+	v, err := x.webhookResolvers.Secret(x.resolverCtx, obj)
+	return v, x.recordError(f, err)
+}
+
+func (x *execution) resolveWebhookState(f *operation.Field, obj *commerce.Webhook) (v commerce.WebhookStatus, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
+	v, err := x.webhookResolvers.State(x.resolverCtx, obj)
+	return v, x.recordError(f, err)
+}
+
+func (x *execution) resolveWebhookLag(f *operation.Field, obj *commerce.Webhook) (v int32, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
+	v, err := x.webhookResolvers.Lag(x.resolverCtx, obj)
+	return v, x.recordError(f, err)
+}
+
+func (x *execution) resolveWebhookPending(f *operation.Field, obj *commerce.Webhook) (v int32, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
+	v, err := x.webhookResolvers.Pending(x.resolverCtx, obj)
+	return v, x.recordError(f, err)
+}
+
+func (x *execution) resolveWebhookLastError(f *operation.Field, obj *commerce.Webhook) (v *string, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
+	v, err := x.webhookResolvers.LastError(x.resolverCtx, obj)
+	return v, x.recordError(f, err)
+}
+
+func (x *execution) resolveWebhookLastErrorAt(f *operation.Field, obj *commerce.Webhook) (v *time.Time, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
+	v, err := x.webhookResolvers.LastErrorAt(x.resolverCtx, obj)
+	return v, x.recordError(f, err)
+}
+
+func (x *execution) resolveWebhookLastSuccessAt(f *operation.Field, obj *commerce.Webhook) (v *time.Time, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	x.currentField = f
+	v, err := x.webhookResolvers.LastSuccessAt(x.resolverCtx, obj)
+	return v, x.recordError(f, err)
+}
+
+type webhookFailuresArguments struct {
+	first  *int32
+	after  *string
+	last   *int32
+	before *string
+}
+
+func readWebhookFailuresArguments(ctx context.Context, generated any, args map[string]any) (any, error) {
+	read, err := generated.(*executionContext).field_Webhook_failures_args(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return &webhookFailuresArguments{
+		first:  read["first"].(*int32),
+		after:  read["after"].(*string),
+		last:   read["last"].(*int32),
+		before: read["before"].(*string),
+	}, nil
+}
+
+func (x *execution) resolveWebhookFailures(f *operation.Field, obj *commerce.Webhook) (v *paging.Connection[*commerce.WebhookFailure], ok bool) {
+	defer x.recoverPanic(f, &ok)
+	a := f.ArgumentsIn(x.operation.arguments).(*webhookFailuresArguments)
+	x.currentField = f
+	x.pages++
+	v, err := x.webhookResolvers.Failures(x.resolverCtx, obj, a.first, a.after, a.last, a.before)
+	return v, x.recordError(f, err)
+}
+
+func numberWebhookConnection(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "nodes":
+		return 1, nil
+	case "edges":
+		return 2, nil
+	case "pageInfo":
+		return 3, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectWebhookConnection writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectWebhookConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.Webhook]) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldWebhookConnection(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldWebhookConnection writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldWebhookConnection(f *operation.Field, obj *paging.Connection[*commerce.Webhook]) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"WebhookConnection"`...)
+		return true
+	case 1: // nodes
+		v, ok := x.resolveWebhookConnectionNodes(f, obj)
+		if !ok {
+			return false
+		}
+		return x.listWebhook(f, v)
+	case 2: // edges
+		v, ok := x.resolveWebhookConnectionEdges(f, obj)
+		if !ok {
+			return false
+		}
+		return x.listWebhookEdge(f, v)
+	case 3: // pageInfo
+		v, ok := x.resolveWebhookConnectionPageInfo(f, obj)
+		if !ok {
+			return false
+		}
+		if v == nil {
+			return x.recordMissing(f, nullElement)
+		}
+		x.enter(f)
+		written := x.objectPageInfo(f.Set, v)
+		x.leave()
+		return written
+	default:
+		panic("WebhookConnection has no field number " + strconv.Itoa(f.Number))
+	}
+}
+
+func (x *execution) resolveWebhookConnectionNodes(f *operation.Field, obj *paging.Connection[*commerce.Webhook]) (v []*commerce.Webhook, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	return obj.Nodes(), true
+}
+
+func (x *execution) resolveWebhookConnectionEdges(f *operation.Field, obj *paging.Connection[*commerce.Webhook]) (v []*paging.Edge[*commerce.Webhook], ok bool) {
+	defer x.recoverPanic(f, &ok)
+	return obj.Edges(), true
+}
+
+func (x *execution) resolveWebhookConnectionPageInfo(f *operation.Field, obj *paging.Connection[*commerce.Webhook]) (v *paging.PageInfo, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	return obj.PageInfo(), true
+}
+
+func numberWebhookEdge(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "cursor":
+		return 1, nil
+	case "node":
+		return 2, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectWebhookEdge writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectWebhookEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.Webhook]) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldWebhookEdge(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldWebhookEdge writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldWebhookEdge(f *operation.Field, obj *paging.Edge[*commerce.Webhook]) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"WebhookEdge"`...)
+		return true
+	case 1: // cursor
+		v, ok := x.resolveWebhookEdgeCursor(f, obj)
+		if !ok {
+			return false
+		}
+		x.out = scalar.AppendString(x.out, v)
+		return true
+	case 2: // node
+		v, ok := x.resolveWebhookEdgeNode(f, obj)
+		if !ok {
+			return false
+		}
+		if v == nil {
+			return x.recordMissing(f, nullElement)
+		}
+		x.enter(f)
+		written := x.objectWebhook(f.Set, v)
+		x.leave()
+		return written
+	default:
+		panic("WebhookEdge has no field number " + strconv.Itoa(f.Number))
+	}
+}
+
+func (x *execution) resolveWebhookEdgeCursor(f *operation.Field, obj *paging.Edge[*commerce.Webhook]) (v string, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	return obj.Cursor(), true
+}
+
+func (x *execution) resolveWebhookEdgeNode(f *operation.Field, obj *paging.Edge[*commerce.Webhook]) (v *commerce.Webhook, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	return obj.Node(), true
+}
+
+func numberWebhookFailure(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "orderId":
+		return 1, nil
+	case "eventId":
+		return 2, nil
+	case "attempts":
+		return 3, nil
+	case "retryAt":
+		return 4, nil
+	case "since":
+		return 5, nil
+	case "error":
+		return 6, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectWebhookFailure writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectWebhookFailure(set *operation.SelectionSet, obj *commerce.WebhookFailure) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldWebhookFailure(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldWebhookFailure writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldWebhookFailure(f *operation.Field, obj *commerce.WebhookFailure) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"WebhookFailure"`...)
+		return true
+	case 1: // orderId
+		x.out = scalar.AppendString(x.out, string(obj.OrderID))
+		return true
+	case 2: // eventId
+		x.out = scalar.AppendString(x.out, string(obj.EventID))
+		return true
+	case 3: // attempts
+		x.out = scalar.AppendInt(x.out, obj.Attempts)
+		return true
+	case 4: // retryAt
+		x.out = scalar.AppendDateTime(x.out, obj.RetryAt)
+		return true
+	case 5: // since
+		x.out = scalar.AppendDateTime(x.out, obj.Since)
+		return true
+	case 6: // error
+		x.out = scalar.AppendString(x.out, obj.Error)
+		return true
+	default:
+		panic("WebhookFailure has no field number " + strconv.Itoa(f.Number))
+	}
+}
+
+func numberWebhookFailureConnection(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "nodes":
+		return 1, nil
+	case "edges":
+		return 2, nil
+	case "pageInfo":
+		return 3, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectWebhookFailureConnection writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectWebhookFailureConnection(set *operation.SelectionSet, obj *paging.Connection[*commerce.WebhookFailure]) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldWebhookFailureConnection(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldWebhookFailureConnection writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldWebhookFailureConnection(f *operation.Field, obj *paging.Connection[*commerce.WebhookFailure]) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"WebhookFailureConnection"`...)
+		return true
+	case 1: // nodes
+		v, ok := x.resolveWebhookFailureConnectionNodes(f, obj)
+		if !ok {
+			return false
+		}
+		return x.listWebhookFailure(f, v)
+	case 2: // edges
+		v, ok := x.resolveWebhookFailureConnectionEdges(f, obj)
+		if !ok {
+			return false
+		}
+		return x.listWebhookFailureEdge(f, v)
+	case 3: // pageInfo
+		v, ok := x.resolveWebhookFailureConnectionPageInfo(f, obj)
+		if !ok {
+			return false
+		}
+		if v == nil {
+			return x.recordMissing(f, nullElement)
+		}
+		x.enter(f)
+		written := x.objectPageInfo(f.Set, v)
+		x.leave()
+		return written
+	default:
+		panic("WebhookFailureConnection has no field number " + strconv.Itoa(f.Number))
+	}
+}
+
+func (x *execution) resolveWebhookFailureConnectionNodes(f *operation.Field, obj *paging.Connection[*commerce.WebhookFailure]) (v []*commerce.WebhookFailure, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	return obj.Nodes(), true
+}
+
+func (x *execution) resolveWebhookFailureConnectionEdges(f *operation.Field, obj *paging.Connection[*commerce.WebhookFailure]) (v []*paging.Edge[*commerce.WebhookFailure], ok bool) {
+	defer x.recoverPanic(f, &ok)
+	return obj.Edges(), true
+}
+
+func (x *execution) resolveWebhookFailureConnectionPageInfo(f *operation.Field, obj *paging.Connection[*commerce.WebhookFailure]) (v *paging.PageInfo, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	return obj.PageInfo(), true
+}
+
+func numberWebhookFailureEdge(name string) (int, operation.ArgumentsReader) {
+	switch name {
+	case "__typename":
+		return operation.TypenameField, nil
+	case "cursor":
+		return 1, nil
+	case "node":
+		return 2, nil
+	default:
+		return 0, nil
+	}
+}
+
+// objectWebhookFailureEdge writes an object.
+// If a null makes the object null, it writes nothing and returns false.
+func (x *execution) objectWebhookFailureEdge(set *operation.SelectionSet, obj *paging.Edge[*commerce.WebhookFailure]) bool {
+	from, valid := x.openObject(), true
+	for i := range set.Fields {
+		f := &set.Fields[i]
+		x.begin(f)
+		if !x.fieldWebhookFailureEdge(f, obj) {
+			valid = false
+		}
+	}
+	return x.closeObject(from, valid)
+}
+
+// fieldWebhookFailureEdge writes the value of a field. It returns false if the value
+// of a non-null field is null.
+func (x *execution) fieldWebhookFailureEdge(f *operation.Field, obj *paging.Edge[*commerce.WebhookFailure]) bool {
+	switch f.Number {
+	case operation.TypenameField:
+		x.out = append(x.out, `"WebhookFailureEdge"`...)
+		return true
+	case 1: // cursor
+		v, ok := x.resolveWebhookFailureEdgeCursor(f, obj)
+		if !ok {
+			return false
+		}
+		x.out = scalar.AppendString(x.out, v)
+		return true
+	case 2: // node
+		v, ok := x.resolveWebhookFailureEdgeNode(f, obj)
+		if !ok {
+			return false
+		}
+		if v == nil {
+			return x.recordMissing(f, nullElement)
+		}
+		x.enter(f)
+		written := x.objectWebhookFailure(f.Set, v)
+		x.leave()
+		return written
+	default:
+		panic("WebhookFailureEdge has no field number " + strconv.Itoa(f.Number))
+	}
+}
+
+func (x *execution) resolveWebhookFailureEdgeCursor(f *operation.Field, obj *paging.Edge[*commerce.WebhookFailure]) (v string, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	return obj.Cursor(), true
+}
+
+func (x *execution) resolveWebhookFailureEdgeNode(f *operation.Field, obj *paging.Edge[*commerce.WebhookFailure]) (v *commerce.WebhookFailure, ok bool) {
+	defer x.recoverPanic(f, &ok)
+	return obj.Node(), true
+}
+
 func number_Service(name string) (int, operation.ArgumentsReader) {
 	switch name {
 	case "__typename":
@@ -11856,6 +13051,15 @@ func (x *execution) listOrderEventEdge(f *operation.Field, list []*paging.Edge[*
 	return x.closeList(from, valid)
 }
 
+func (x *execution) listOrderEventType(f *operation.Field, list []commerce.EventType) bool {
+	from, valid := x.openList(f), true
+	for i, v := range list {
+		x.element(i)
+		x.out = appendOrderEventType(x.out, v)
+	}
+	return x.closeList(from, valid)
+}
+
 func (x *execution) listOrderItem(f *operation.Field, list []*commerce.LineItem) bool {
 	from, valid := x.openList(f), true
 	for i, v := range list {
@@ -12116,6 +13320,58 @@ func (x *execution) listWarehouseEdge(f *operation.Field, list []*paging.Edge[*c
 		if v == nil {
 			valid = x.recordMissingElement()
 		} else if !x.objectWarehouseEdge(f.Set, v) {
+			valid = false
+		}
+	}
+	return x.closeList(from, valid)
+}
+
+func (x *execution) listWebhook(f *operation.Field, list []*commerce.Webhook) bool {
+	from, valid := x.openList(f), true
+	for i, v := range list {
+		x.element(i)
+		if v == nil {
+			valid = x.recordMissingElement()
+		} else if !x.objectWebhook(f.Set, v) {
+			valid = false
+		}
+	}
+	return x.closeList(from, valid)
+}
+
+func (x *execution) listWebhookEdge(f *operation.Field, list []*paging.Edge[*commerce.Webhook]) bool {
+	from, valid := x.openList(f), true
+	for i, v := range list {
+		x.element(i)
+		if v == nil {
+			valid = x.recordMissingElement()
+		} else if !x.objectWebhookEdge(f.Set, v) {
+			valid = false
+		}
+	}
+	return x.closeList(from, valid)
+}
+
+func (x *execution) listWebhookFailure(f *operation.Field, list []*commerce.WebhookFailure) bool {
+	from, valid := x.openList(f), true
+	for i, v := range list {
+		x.element(i)
+		if v == nil {
+			valid = x.recordMissingElement()
+		} else if !x.objectWebhookFailure(f.Set, v) {
+			valid = false
+		}
+	}
+	return x.closeList(from, valid)
+}
+
+func (x *execution) listWebhookFailureEdge(f *operation.Field, list []*paging.Edge[*commerce.WebhookFailure]) bool {
+	from, valid := x.openList(f), true
+	for i, v := range list {
+		x.element(i)
+		if v == nil {
+			valid = x.recordMissingElement()
+		} else if !x.objectWebhookFailureEdge(f.Set, v) {
 			valid = false
 		}
 	}
@@ -12386,6 +13642,8 @@ func appendPermission(b []byte, v access.Permission) []byte {
 		return append(b, `"CHANGE_WAREHOUSES"`...)
 	case access.PermissionChangeStaff:
 		return append(b, `"CHANGE_STAFF"`...)
+	case access.PermissionManageWebhooks:
+		return append(b, `"MANAGE_WEBHOOKS"`...)
 	case access.PermissionResolveEntities:
 		return append(b, `"RESOLVE_ENTITIES"`...)
 	case access.PermissionReadSubgraph:
@@ -12426,6 +13684,21 @@ func appendRole(b []byte, v access.Role) []byte {
 		return append(b, `"ADMIN"`...)
 	case access.RoleService:
 		return append(b, `"SERVICE"`...)
+	default:
+		return append(b, `""`...)
+	}
+}
+
+func appendWebhookStatus(b []byte, v commerce.WebhookStatus) []byte {
+	switch v {
+	case commerce.WebhookActive:
+		return append(b, `"ACTIVE"`...)
+	case commerce.WebhookRetrying:
+		return append(b, `"RETRYING"`...)
+	case commerce.WebhookPaused:
+		return append(b, `"PAUSED"`...)
+	case commerce.WebhookDisabled:
+		return append(b, `"DISABLED"`...)
 	default:
 		return append(b, `""`...)
 	}

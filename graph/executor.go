@@ -130,7 +130,7 @@ func NewExecutor(opts Options) *Executor {
 
 func newExecutor(opts Options, served *ast.Schema) *Executor {
 	r := &Resolver{
-		store: opts.Store, feed: opts.Feed, cursors: opts.Cursors, report: opts.Report, authenticated: opts.Authenticated, requestID: opts.RequestID, extension: opts.Extension, observeBatch: opts.ObserveBatch,
+		store: opts.Store, feed: opts.Feed, cursors: opts.Cursors, report: opts.Report, authenticated: opts.Authenticated, requestID: opts.RequestID, extension: opts.Extension, observeBatch: opts.ObserveBatch, checkWebhookURL: opts.CheckWebhookURL,
 		access: operation.NewAccessChecker(served, opts.Policy, !opts.NoIntrospection), entityTypes: entityTypes(), queries: map[string]model.CustomQuery{},
 	}
 	for _, q := range opts.Extension.Queries() {
@@ -148,6 +148,7 @@ func newExecutor(opts Options, served *ast.Schema) *Executor {
 	if pools == nil {
 		pools = admission.New(admission.Sizes{})
 	}
+	r.documents = document.NewStore(schema.Schema(), document.Options{Limits: limits, Scalars: scalar.Coercions(), NoIntrospection: opts.NoIntrospection, Trusted: opts.Documents, TrustedOnly: opts.TrustedOnly, Preparations: pools[admission.PoolParsing], OnInvalid: opts.OnInvalidDocument})
 	return &Executor{
 		resolver:           r,
 		schema:             schema,
@@ -159,7 +160,7 @@ func newExecutor(opts Options, served *ast.Schema) *Executor {
 		rates:              rate.NewLimiter(opts.Rates),
 		anonymousRates:     rate.NewLimiter(opts.Rates),
 		pools:              pools,
-		documents:          document.NewStore(schema.Schema(), document.Options{Limits: limits, Scalars: scalar.Coercions(), NoIntrospection: opts.NoIntrospection, Trusted: opts.Documents, TrustedOnly: opts.TrustedOnly, Preparations: pools[admission.PoolParsing], OnInvalid: opts.OnInvalidDocument}),
+		documents:          r.documents,
 		prices:             cmp.Or(opts.Prices, price.Standard()),
 		eventTime:          opts.EventTime,
 		subscriptionMemory: document.NewSubscriptionMemory(pools[admission.PoolSubscriptionMemory]),

@@ -44,6 +44,7 @@ type ResolverRoot interface {
 	UnmatchedPayment() UnmatchedPaymentResolver
 	Viewer() ViewerResolver
 	Warehouse() WarehouseResolver
+	Webhook() WebhookResolver
 }
 
 type DirectiveRoot struct {
@@ -153,6 +154,11 @@ type ComplexityRoot struct {
 		Value      func(childComplexity int) int
 	}
 
+	CreateWebhookPayload struct {
+		UserErrors func(childComplexity int) int
+		Value      func(childComplexity int) int
+	}
+
 	Customer struct {
 		AccountRep   func(childComplexity int) int
 		CreatedAt    func(childComplexity int) int
@@ -183,6 +189,11 @@ type ComplexityRoot struct {
 		Day    func(childComplexity int) int
 		Orders func(childComplexity int) int
 		Total  func(childComplexity int) int
+	}
+
+	DeleteWebhookPayload struct {
+		UserErrors func(childComplexity int) int
+		Value      func(childComplexity int) int
 	}
 
 	DeletedCustomer struct {
@@ -350,19 +361,25 @@ type ComplexityRoot struct {
 		CreateFulfillment       func(childComplexity int, input input.CreateFulfillmentInput) int
 		CreateProduct           func(childComplexity int, input input.CreateProductInput) int
 		CreateWarehouse         func(childComplexity int, input input.CreateWarehouseInput) int
+		CreateWebhook           func(childComplexity int, input input.CreateWebhookInput) int
+		DeleteWebhook           func(childComplexity int, input input.DeleteWebhookInput) int
 		DeliverFulfillment      func(childComplexity int, input input.DeliverFulfillmentInput) int
 		DeliverOrder            func(childComplexity int, input input.DeliverOrderInput) int
 		DismissUnmatchedPayment func(childComplexity int, input input.DismissUnmatchedPaymentInput) int
 		EraseCustomer           func(childComplexity int, input input.EraseCustomerInput) int
 		HireEmployee            func(childComplexity int, input input.HireEmployeeInput) int
 		HoldOrder               func(childComplexity int, input input.HoldOrderInput) int
+		PauseWebhook            func(childComplexity int, input input.PauseWebhookInput) int
 		PlaceOrder              func(childComplexity int, input input.PlaceOrderInput) int
 		ReceiveReturn           func(childComplexity int, input input.ReceiveReturnInput) int
 		RecordPayment           func(childComplexity int, input input.RecordPaymentInput) int
 		RejectReturn            func(childComplexity int, input input.RejectReturnInput) int
 		ReleaseOrder            func(childComplexity int, input input.ReleaseOrderInput) int
 		RemoveOrderItem         func(childComplexity int, input input.RemoveOrderItemInput) int
+		ReplayWebhook           func(childComplexity int, input input.ReplayWebhookInput) int
 		RequestReturn           func(childComplexity int, input input.RequestReturnInput) int
+		ResumeWebhook           func(childComplexity int, input input.ResumeWebhookInput) int
+		RotateWebhookSecret     func(childComplexity int, input input.RotateWebhookSecretInput) int
 		SetAdjustments          func(childComplexity int, input input.SetAdjustmentsInput) int
 		SetCustomFields         func(childComplexity int, input input.SetCustomFieldsInput) int
 		SetInventoryLevel       func(childComplexity int, input input.SetInventoryLevelInput) int
@@ -522,6 +539,11 @@ type ComplexityRoot struct {
 		StartCursor     func(childComplexity int) int
 	}
 
+	PauseWebhookPayload struct {
+		UserErrors func(childComplexity int) int
+		Value      func(childComplexity int) int
+	}
+
 	Payment struct {
 		Actor     func(childComplexity int) int
 		Amount    func(childComplexity int) int
@@ -616,6 +638,7 @@ type ComplexityRoot struct {
 		Viewer                func(childComplexity int) int
 		Warehouse             func(childComplexity int, id string) int
 		Warehouses            func(childComplexity int, first *int32, after *string, last *int32, before *string) int
+		Webhooks              func(childComplexity int, first *int32, after *string, last *int32, before *string) int
 		__resolve__service    func(childComplexity int) int
 		__resolve_entities    func(childComplexity int, representations []any) int
 	}
@@ -663,6 +686,11 @@ type ComplexityRoot struct {
 		Value      func(childComplexity int) int
 	}
 
+	ReplayWebhookPayload struct {
+		UserErrors func(childComplexity int) int
+		Value      func(childComplexity int) int
+	}
+
 	RequestReturnPayload struct {
 		UserErrors func(childComplexity int) int
 		Value      func(childComplexity int) int
@@ -673,6 +701,11 @@ type ComplexityRoot struct {
 		Field   func(childComplexity int) int
 		Limit   func(childComplexity int) int
 		Message func(childComplexity int) int
+	}
+
+	ResumeWebhookPayload struct {
+		UserErrors func(childComplexity int) int
+		Value      func(childComplexity int) int
 	}
 
 	Return struct {
@@ -706,6 +739,11 @@ type ComplexityRoot struct {
 		Reason    func(childComplexity int) int
 		Restocked func(childComplexity int) int
 		SKU       func(childComplexity int) int
+	}
+
+	RotateWebhookSecretPayload struct {
+		UserErrors func(childComplexity int) int
+		Value      func(childComplexity int) int
 	}
 
 	SetAdjustmentsPayload struct {
@@ -852,6 +890,56 @@ type ComplexityRoot struct {
 		Node   func(childComplexity int) int
 	}
 
+	Webhook struct {
+		CreatedAt     func(childComplexity int) int
+		CreatedBy     func(childComplexity int) int
+		DocumentID    func(childComplexity int) int
+		Failures      func(childComplexity int, first *int32, after *string, last *int32, before *string) int
+		ID            func(childComplexity int) int
+		Lag           func(childComplexity int) int
+		LastError     func(childComplexity int) int
+		LastErrorAt   func(childComplexity int) int
+		LastSuccessAt func(childComplexity int) int
+		Pending       func(childComplexity int) int
+		Secret        func(childComplexity int) int
+		State         func(childComplexity int) int
+		Statuses      func(childComplexity int) int
+		Topics        func(childComplexity int) int
+		URL           func(childComplexity int) int
+		Version       func(childComplexity int) int
+	}
+
+	WebhookConnection struct {
+		Edges    func(childComplexity int) int
+		Nodes    func(childComplexity int) int
+		PageInfo func(childComplexity int) int
+	}
+
+	WebhookEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+	}
+
+	WebhookFailure struct {
+		Attempts func(childComplexity int) int
+		Error    func(childComplexity int) int
+		EventID  func(childComplexity int) int
+		OrderID  func(childComplexity int) int
+		RetryAt  func(childComplexity int) int
+		Since    func(childComplexity int) int
+	}
+
+	WebhookFailureConnection struct {
+		Edges    func(childComplexity int) int
+		Nodes    func(childComplexity int) int
+		PageInfo func(childComplexity int) int
+	}
+
+	WebhookFailureEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+	}
+
 	_Service struct {
 		SDL func(childComplexity int) int
 	}
@@ -933,6 +1021,12 @@ type MutationResolver interface {
 	TransferInventory(ctx context.Context, input input.TransferInventoryInput) (*Payload[commerce.InventoryLevel], error)
 	HireEmployee(ctx context.Context, input input.HireEmployeeInput) (*Payload[commerce.Employee], error)
 	UpdateEmployee(ctx context.Context, input input.UpdateEmployeeInput) (*Payload[commerce.Employee], error)
+	CreateWebhook(ctx context.Context, input input.CreateWebhookInput) (*Payload[commerce.Webhook], error)
+	PauseWebhook(ctx context.Context, input input.PauseWebhookInput) (*Payload[commerce.Webhook], error)
+	ResumeWebhook(ctx context.Context, input input.ResumeWebhookInput) (*Payload[commerce.Webhook], error)
+	RotateWebhookSecret(ctx context.Context, input input.RotateWebhookSecretInput) (*Payload[commerce.Webhook], error)
+	ReplayWebhook(ctx context.Context, input input.ReplayWebhookInput) (*Payload[commerce.Webhook], error)
+	DeleteWebhook(ctx context.Context, input input.DeleteWebhookInput) (*Payload[commerce.Webhook], error)
 	SetCustomFields(ctx context.Context, input input.SetCustomFieldsInput) (*Payload[commerce.Order], error)
 }
 
@@ -1021,6 +1115,7 @@ type QueryResolver interface {
 	OrdersByTag(ctx context.Context, tag string, placed *commerce.TimeRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error)
 	Changes(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Event], error)
 	UnmatchedPayments(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.UnmatchedPayment], error)
+	Webhooks(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Webhook], error)
 	ExpiringOrders(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error)
 	OrdersToShip(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error)
 	Returns(ctx context.Context, status commerce.ReturnStatus, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Return], error)
@@ -1070,6 +1165,18 @@ type WarehouseResolver interface {
 	Inventory(ctx context.Context, obj *commerce.Warehouse, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.InventoryLevel], error)
 	LowStock(ctx context.Context, obj *commerce.Warehouse, below *int32, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.InventoryLevel], error)
 	ProductCount(ctx context.Context, obj *commerce.Warehouse) (*int32, error)
+}
+
+type WebhookResolver interface {
+	DocumentID(ctx context.Context, obj *commerce.Webhook) (*string, error)
+	Secret(ctx context.Context, obj *commerce.Webhook) (*string, error)
+	State(ctx context.Context, obj *commerce.Webhook) (commerce.WebhookStatus, error)
+	Lag(ctx context.Context, obj *commerce.Webhook) (int32, error)
+	Pending(ctx context.Context, obj *commerce.Webhook) (int32, error)
+	LastError(ctx context.Context, obj *commerce.Webhook) (*string, error)
+	LastErrorAt(ctx context.Context, obj *commerce.Webhook) (*time.Time, error)
+	LastSuccessAt(ctx context.Context, obj *commerce.Webhook) (*time.Time, error)
+	Failures(ctx context.Context, obj *commerce.Webhook, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.WebhookFailure], error)
 }
 
 type executableSchema graphql.ExecutableSchemaState[ResolverRoot, DirectiveRoot, ComplexityRoot]
@@ -1179,6 +1286,8 @@ enum Permission {
   CHANGE_WAREHOUSES
   "Create and change employees."
   CHANGE_STAFF
+  "Read and change the webhooks to which events are sent."
+  MANAGE_WEBHOOKS
   """
   Use the query ` + "`" + `_entities` + "`" + `. A federation gateway looks up records with this query. Each record also
   requires the permission of its type.
@@ -1303,6 +1412,42 @@ type UnmatchedPaymentEdge {
   cursor: String!
   "The record."
   node: UnmatchedPayment!
+}
+
+"A page of webhooks."
+type WebhookConnection {
+  "The webhooks in this page."
+  nodes: [Webhook!]!
+  "The webhooks in this page, each with its cursor."
+  edges: [WebhookEdge!]!
+  "The cursors of the first and last record in this page, and whether there are pages before and after it."
+  pageInfo: PageInfo!
+}
+
+"One record of a ` + "`" + `WebhookConnection` + "`" + `, with its cursor."
+type WebhookEdge {
+  "The position of the record in the list. To read the records after or before it, pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `. All filter arguments must stay the same."
+  cursor: String!
+  "The record."
+  node: Webhook!
+}
+
+"A page of webhook failures."
+type WebhookFailureConnection {
+  "The webhook failures in this page."
+  nodes: [WebhookFailure!]!
+  "The webhook failures in this page, each with its cursor."
+  edges: [WebhookFailureEdge!]!
+  "The cursors of the first and last record in this page, and whether there are pages before and after it."
+  pageInfo: PageInfo!
+}
+
+"One record of a ` + "`" + `WebhookFailureConnection` + "`" + `, with its cursor."
+type WebhookFailureEdge {
+  "The position of the record in the list. To read the records after or before it, pass the cursor as ` + "`" + `after` + "`" + ` or ` + "`" + `before` + "`" + `. All filter arguments must stay the same."
+  cursor: String!
+  "The record."
+  node: WebhookFailure!
 }
 
 "A page of returns."
@@ -2591,6 +2736,95 @@ input UpdateEmployeeInput {
   """
   expectedVersion: Int
 }
+
+"A webhook to create."
+input CreateWebhookInput {
+  """
+  The URL to which the events are sent. It begins with ` + "`" + `https://` + "`" + `, has up to 2,048 bytes, and contains no user and no
+  fragment. Hosts of private networks are rejected, unless an operator allows them.
+  """
+  url: String!
+  "The types of the events to send. If the list is omitted or empty, all types are sent."
+  topics: [OrderEventType!]
+  "If the list is not empty, only events that change an order's status to one of these statuses are sent."
+  statuses: [OrderStatus!]
+  """
+  The ID of a trusted document. With each event, the result of its query is sent. The only required variable of
+  the query can be ` + "`" + `orderId: ID!` + "`" + `. If the ID is omitted, the default content is sent.
+  """
+  documentId: ID
+  """
+  A key, such as a new UUID, that makes it safe to send this request again. After the mutation
+  succeeds, the server stores the key for 24 hours. If the caller sends the same input and key
+  again, the server changes nothing and returns the result of the first request. The key has up to
+  128 bytes and must not contain ` + "`" + `#` + "`" + `. Different callers can use the same key. On a server without
+  authentication, all clients count as one caller.
+  """
+  idempotencyKey: String
+}
+
+"A webhook to pause."
+input PauseWebhookInput {
+  "The webhook's ID."
+  webhookId: ID!
+  """
+  The ` + "`" + `version` + "`" + ` that the webhook had when the client read it. If the version has changed since then,
+  the mutation changes nothing, and returns the user error ` + "`" + `VersionConflict` + "`" + ` and the current
+  webhook. If this field is omitted, the server does not check the version.
+  """
+  expectedVersion: Int
+}
+
+"A webhook to resume."
+input ResumeWebhookInput {
+  "The webhook's ID."
+  webhookId: ID!
+  """
+  The ` + "`" + `version` + "`" + ` that the webhook had when the client read it. If the version has changed since then,
+  the mutation changes nothing, and returns the user error ` + "`" + `VersionConflict` + "`" + ` and the current
+  webhook. If this field is omitted, the server does not check the version.
+  """
+  expectedVersion: Int
+}
+
+"A webhook to delete."
+input DeleteWebhookInput {
+  "The webhook's ID."
+  webhookId: ID!
+}
+
+"A webhook that gets a new secret."
+input RotateWebhookSecretInput {
+  "The webhook's ID."
+  webhookId: ID!
+  """
+  A key, such as a new UUID, that makes it safe to send this request again. After the mutation
+  succeeds, the server stores the key for 24 hours. If the caller sends the same input and key
+  again, the server changes nothing and returns the result of the first request. The key has up to
+  128 bytes and must not contain ` + "`" + `#` + "`" + `. Different callers can use the same key. On a server without
+  authentication, all clients count as one caller.
+  """
+  idempotencyKey: String
+}
+
+"Events to send again."
+input ReplayWebhookInput {
+  "The webhook's ID."
+  webhookId: ID!
+  """
+  The time of the first event to send. It must not be before the time when ` + "`" + `ordergraph table apply
+  orderEvent.changes` + "`" + ` was completed.
+  """
+  from: DateTime!
+  """
+  A key, such as a new UUID, that makes it safe to send this request again. After the mutation
+  succeeds, the server stores the key for 24 hours. If the caller sends the same input and key
+  again, the server changes nothing and returns the result of the first request. The key has up to
+  128 bytes and must not contain ` + "`" + `#` + "`" + `. Different callers can use the same key. On a server without
+  authentication, all clients count as one caller.
+  """
+  idempotencyKey: String
+}
 `, BuiltIn: false},
 	{Name: "../schema/mutations.graphqls", Input: `"""
 The mutations that clients can send. Each mutation is one DynamoDB transaction, so the server writes
@@ -3074,6 +3308,73 @@ type Mutation {
     input: UpdateEmployeeInput!
   ): UpdateEmployeePayload @access(permission: CHANGE_STAFF)
     @userErrors(types: ["InvalidInput", "NotFound", "AlreadyExists", "VersionConflict"])
+  """
+  Creates a webhook. The events of orders from now on are sent to its URL. The result contains the ` + "`" + `secret` + "`" + ` that
+  signs the messages. If the request is repeated with the same idempotency key, the result contains the same secret.
+  No other operation returns it.
+
+  An operator must first run ` + "`" + `ordergraph table apply orderEvent.changes` + "`" + ` and set ` + "`" + `ORDERGRAPH_WEBHOOK_KEY` + "`" + `.
+
+  Cost: one DynamoDB transaction (write pattern WP44). Access: admins.
+  """
+  createWebhook(
+    "The webhook."
+    input: CreateWebhookInput!
+  ): CreateWebhookPayload @access(permission: MANAGE_WEBHOOKS)
+    @userErrors(types: ["InvalidInput", "IdempotencyKeyReused"])
+  """
+  Pauses a webhook. No events are sent until it is resumed. No event is lost.
+
+  Cost: one DynamoDB transaction (write pattern WP45). Access: admins.
+  """
+  pauseWebhook(
+    "The webhook."
+    input: PauseWebhookInput!
+  ): PauseWebhookPayload @access(permission: MANAGE_WEBHOOKS)
+    @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict"])
+  """
+  Resumes a webhook that was paused or disabled. The events are sent from the first one that was not delivered.
+
+  Cost: one DynamoDB transaction (write pattern WP46). Access: admins.
+  """
+  resumeWebhook(
+    "The webhook."
+    input: ResumeWebhookInput!
+  ): ResumeWebhookPayload @access(permission: MANAGE_WEBHOOKS)
+    @userErrors(types: ["InvalidInput", "NotFound", "VersionConflict"])
+  """
+  Gives a webhook a new secret, which the result contains. For the next 24 hours, messages are signed with the
+  previous secret, too. If the request is repeated with the same idempotency key, the result contains the same
+  secret. No other operation returns it.
+
+  Cost: one DynamoDB transaction (write pattern WP47). Access: admins.
+  """
+  rotateWebhookSecret(
+    "The webhook."
+    input: RotateWebhookSecretInput!
+  ): RotateWebhookSecretPayload @access(permission: MANAGE_WEBHOOKS)
+    @userErrors(types: ["InvalidInput", "NotFound", "IdempotencyKeyReused"])
+  """
+  Sends the events since a time again, and then all later ones. The events have the same IDs as before.
+
+  Cost: one DynamoDB transaction (write pattern WP48). Access: admins.
+  """
+  replayWebhook(
+    "The webhook and the time."
+    input: ReplayWebhookInput!
+  ): ReplayWebhookPayload @access(permission: MANAGE_WEBHOOKS)
+    @userErrors(types: ["InvalidInput", "NotFound", "IdempotencyKeyReused"])
+  """
+  Deletes a webhook. No further events are sent to its URL. If more than 45 orders are set aside for the webhook, it
+  takes one further transaction for each 45 orders.
+
+  Cost: one DynamoDB transaction (write pattern WP49). Access: admins.
+  """
+  deleteWebhook(
+    "The webhook."
+    input: DeleteWebhookInput!
+  ): DeleteWebhookPayload @access(permission: MANAGE_WEBHOOKS)
+    @userErrors(types: ["InvalidInput", "NotFound"])
 }
 
 """
@@ -3791,6 +4092,78 @@ type UpdateEmployeePayload {
   "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
   userErrors: [UserError!]!
 }
+
+"""
+The result of ` + "`" + `createWebhook` + "`" + `. If the mutation was rejected, ` + "`" + `webhook` + "`" + ` is null.
+
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `.
+"""
+type CreateWebhookPayload {
+  "The webhook after the mutation. If the mutation was rejected, the field is null."
+  webhook: Webhook
+  "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
+  userErrors: [UserError!]!
+}
+
+"""
+The result of ` + "`" + `pauseWebhook` + "`" + `. If the mutation was rejected, ` + "`" + `webhook` + "`" + ` is null. After a ` + "`" + `VersionConflict` + "`" + `, however, it contains the current record.
+
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `.
+"""
+type PauseWebhookPayload {
+  "The webhook after the mutation. If the user error is a ` + "`" + `VersionConflict` + "`" + `, the field contains the current webhook, or null if the webhook does not exist. After any other user error, the field is null."
+  webhook: Webhook
+  "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
+  userErrors: [UserError!]!
+}
+
+"""
+The result of ` + "`" + `resumeWebhook` + "`" + `. If the mutation was rejected, ` + "`" + `webhook` + "`" + ` is null. After a ` + "`" + `VersionConflict` + "`" + `, however, it contains the current record.
+
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `VersionConflict` + "`" + `.
+"""
+type ResumeWebhookPayload {
+  "The webhook after the mutation. If the user error is a ` + "`" + `VersionConflict` + "`" + `, the field contains the current webhook, or null if the webhook does not exist. After any other user error, the field is null."
+  webhook: Webhook
+  "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
+  userErrors: [UserError!]!
+}
+
+"""
+The result of ` + "`" + `rotateWebhookSecret` + "`" + `. If the mutation was rejected, ` + "`" + `webhook` + "`" + ` is null.
+
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `.
+"""
+type RotateWebhookSecretPayload {
+  "The webhook after the mutation. If the mutation was rejected, the field is null."
+  webhook: Webhook
+  "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
+  userErrors: [UserError!]!
+}
+
+"""
+The result of ` + "`" + `replayWebhook` + "`" + `. If the mutation was rejected, ` + "`" + `webhook` + "`" + ` is null.
+
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `, ` + "`" + `IdempotencyKeyReused` + "`" + `.
+"""
+type ReplayWebhookPayload {
+  "The webhook after the mutation. If the mutation was rejected, the field is null."
+  webhook: Webhook
+  "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
+  userErrors: [UserError!]!
+}
+
+"""
+The result of ` + "`" + `deleteWebhook` + "`" + `. If the mutation was rejected, ` + "`" + `webhook` + "`" + ` is null.
+
+User errors: ` + "`" + `InvalidInput` + "`" + `, ` + "`" + `NotFound` + "`" + `.
+"""
+type DeleteWebhookPayload {
+  "The webhook after the mutation. If the mutation was rejected, the field is null."
+  webhook: Webhook
+  "The reasons why the mutation was rejected. If the mutation succeeded, the list is empty."
+  userErrors: [UserError!]!
+}
 `, BuiltIn: false},
 	{Name: "../schema/reads.graphqls", Input: `"""
 Declares the access pattern that the server uses to read the field from DynamoDB. The file
@@ -4242,6 +4615,36 @@ type Query {
     """
     before: String
   ): UnmatchedPaymentConnection! @access(permission: RECORD_PAYMENT) @reads(pattern: "AP54")
+
+  """
+  The webhooks to which events are sent, oldest first. There are at most 100.
+
+  Cost: one DynamoDB Query (access pattern AP57). Access: admins.
+  """
+  webhooks(
+    """
+    The maximum number of records to return, from 1 to 100. The page contains the first records of
+    the list. If ` + "`" + `after` + "`" + ` is set, it contains the first records after that cursor. If neither ` + "`" + `first` + "`" + `
+    nor ` + "`" + `last` + "`" + ` is set, the page has up to 20 records.
+    """
+    first: Int
+    """
+    Returns only records after this cursor. To read the next page, pass the ` + "`" + `endCursor` + "`" + ` of the
+    current page.
+    """
+    after: String
+    """
+    The maximum number of records to return, from 1 to 100. The page contains the last records of
+    the list. If ` + "`" + `before` + "`" + ` is set, it contains the last records before that cursor. The arguments
+    ` + "`" + `first` + "`" + ` and ` + "`" + `last` + "`" + ` cannot be combined.
+    """
+    last: Int
+    """
+    Returns only records before this cursor. To read the previous page, pass the ` + "`" + `startCursor` + "`" + ` of
+    the current page, and omit ` + "`" + `first` + "`" + ` and ` + "`" + `after` + "`" + `.
+    """
+    before: String
+  ): WebhookConnection! @access(permission: MANAGE_WEBHOOKS) @reads(pattern: "AP57")
 
   """
   The unpaid orders that will be cancelled at the time ` + "`" + `expiresAt` + "`" + `, soonest first.
@@ -5426,6 +5829,139 @@ type UnmatchedPayment @access(permission: RECORD_PAYMENT) {
   reason: String!
   "The time when the provider first reported the payment."
   firstSeenAt: DateTime!
+}
+
+"Whether events are sent to a webhook."
+enum WebhookStatus {
+  "Events are sent as soon as they occur."
+  ACTIVE
+  "The last deliveries have failed. Further attempts are made after increasing pauses."
+  RETRYING
+  "An admin has paused the webhook. No events are sent until it is resumed. No event is lost."
+  PAUSED
+  """
+  No events are sent any more, because the receiver has answered with the status 410, or because all deliveries
+  have failed for 14 days. ` + "`" + `resumeWebhook` + "`" + ` sends the events from the first one that was not delivered.
+  """
+  DISABLED
+}
+
+"""
+A URL to which the events of orders are sent.
+
+Access: admins.
+"""
+type Webhook @access(permission: MANAGE_WEBHOOKS) {
+  "The webhook's ID. It is a ULID, so IDs sort by the time when the webhooks were created."
+  id: ID!
+  "The URL."
+  url: String!
+  "The types of the events that are sent. If the list is empty, all types are sent."
+  topics: [OrderEventType!]!
+  "If the list is not empty, only events that change an order's status to one of these statuses are sent."
+  statuses: [OrderStatus!]!
+  "The ID of the trusted document whose result is sent with each event, or null for the default content."
+  documentId: String
+  """
+  The secret that signs the messages, in the form of Standard Webhooks. Only the results of ` + "`" + `createWebhook` + "`" + ` and
+  ` + "`" + `rotateWebhookSecret` + "`" + ` contain it. Otherwise, the field is null.
+  """
+  secret: String
+  """
+  Whether events are sent.
+
+  Cost: one DynamoDB BatchGetItem for a page of webhooks, which also reads the other fields about the delivery
+  (access pattern AP58).
+  """
+  state: WebhookStatus! @reads(pattern: "AP58", byHand: "A webhook may have no state yet.")
+  """
+  The age in seconds of the oldest event that was not delivered, or 0 if all events were delivered.
+
+  Cost: see ` + "`" + `state` + "`" + ` (access pattern AP58).
+  """
+  lag: Int! @reads(pattern: "AP58", byHand: "A webhook may have no state yet.")
+  """
+  The number of events that are known to the server but were not delivered.
+
+  Cost: see ` + "`" + `state` + "`" + ` (access pattern AP58).
+  """
+  pending: Int! @reads(pattern: "AP58", byHand: "A webhook may have no state yet.")
+  """
+  The reason why the last failed delivery failed, or null if no delivery has failed. If the webhook is disabled, it
+  is the reason for that.
+
+  Cost: see ` + "`" + `state` + "`" + ` (access pattern AP58).
+  """
+  lastError: String @reads(pattern: "AP58", byHand: "A webhook may have no state yet.")
+  """
+  The time of the last failed delivery, or null if no delivery has failed.
+
+  Cost: see ` + "`" + `state` + "`" + ` (access pattern AP58).
+  """
+  lastErrorAt: DateTime @reads(pattern: "AP58", byHand: "A webhook may have no state yet.")
+  """
+  The time of the last successful delivery, or null if there was none.
+
+  Cost: see ` + "`" + `state` + "`" + ` (access pattern AP58).
+  """
+  lastSuccessAt: DateTime @reads(pattern: "AP58", byHand: "A webhook may have no state yet.")
+  """
+  The orders that are set aside, because their events could not be delivered while other events could. They are
+  sorted by the time when the orders were placed.
+
+  Cost: one DynamoDB Query for each webhook (access pattern AP59).
+  """
+  failures(
+    """
+    The maximum number of records to return, from 1 to 100. The page contains the first records of
+    the list. If ` + "`" + `after` + "`" + ` is set, it contains the first records after that cursor. If neither ` + "`" + `first` + "`" + `
+    nor ` + "`" + `last` + "`" + ` is set, the page has up to 20 records.
+    """
+    first: Int
+    """
+    Returns only records after this cursor. To read the next page, pass the ` + "`" + `endCursor` + "`" + ` of the
+    current page.
+    """
+    after: String
+    """
+    The maximum number of records to return, from 1 to 100. The page contains the last records of
+    the list. If ` + "`" + `before` + "`" + ` is set, it contains the last records before that cursor. The arguments
+    ` + "`" + `first` + "`" + ` and ` + "`" + `last` + "`" + ` cannot be combined.
+    """
+    last: Int
+    """
+    Returns only records before this cursor. To read the previous page, pass the ` + "`" + `startCursor` + "`" + ` of
+    the current page, and omit ` + "`" + `first` + "`" + ` and ` + "`" + `after` + "`" + `.
+    """
+    before: String
+  ): WebhookFailureConnection!
+    @reads(pattern: "AP59", byHand: "No field reads a single webhook by its ID.")
+  "The time when the webhook was created."
+  createdAt: DateTime!
+  "The name of the caller who created the webhook."
+  createdBy: String!
+  "The version. Each change of the webhook increments it."
+  version: Int!
+}
+
+"""
+An order that is set aside for a webhook. The order's events are sent later, in the same order.
+
+Access: admins.
+"""
+type WebhookFailure @access(permission: MANAGE_WEBHOOKS) {
+  "The ID of the order."
+  orderId: ID!
+  "The ID of the first event that was not delivered."
+  eventId: ID!
+  "The number of failed attempts to deliver this event."
+  attempts: Int!
+  "The time of the next attempt."
+  retryAt: DateTime!
+  "The time of the first failed attempt."
+  since: DateTime!
+  "The reason why the last attempt failed."
+  error: String!
 }
 
 "The status of a return."
@@ -6715,6 +7251,34 @@ func (ec *executionContext) field_Mutation_createWarehouse_args(ctx context.Cont
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_createWebhook_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (input.CreateWebhookInput, error) {
+			return ec.unmarshalNCreateWebhookInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐCreateWebhookInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_deleteWebhook_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (input.DeleteWebhookInput, error) {
+			return ec.unmarshalNDeleteWebhookInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐDeleteWebhookInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_deliverFulfillment_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -6791,6 +7355,20 @@ func (ec *executionContext) field_Mutation_holdOrder_args(ctx context.Context, r
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (input.HoldOrderInput, error) {
 			return ec.unmarshalNHoldOrderInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐHoldOrderInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_pauseWebhook_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (input.PauseWebhookInput, error) {
+			return ec.unmarshalNPauseWebhookInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐPauseWebhookInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -6883,12 +7461,54 @@ func (ec *executionContext) field_Mutation_removeOrderItem_args(ctx context.Cont
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_replayWebhook_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (input.ReplayWebhookInput, error) {
+			return ec.unmarshalNReplayWebhookInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐReplayWebhookInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_requestReturn_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
 		func(ctx context.Context, v any) (input.RequestReturnInput, error) {
 			return ec.unmarshalNRequestReturnInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐRequestReturnInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_resumeWebhook_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (input.ResumeWebhookInput, error) {
+			return ec.unmarshalNResumeWebhookInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐResumeWebhookInput(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["input"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_rotateWebhookSecret_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "input",
+		func(ctx context.Context, v any) (input.RotateWebhookSecretInput, error) {
+			return ec.unmarshalNRotateWebhookSecretInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐRotateWebhookSecretInput(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -8349,6 +8969,44 @@ func (ec *executionContext) field_Query_warehouses_args(ctx context.Context, raw
 	return args, nil
 }
 
+func (ec *executionContext) field_Query_webhooks_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg3
+	return args, nil
+}
+
 func (ec *executionContext) field_Quote_canShipFrom_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -8548,6 +9206,44 @@ func (ec *executionContext) field_Warehouse_lowStock_args(ctx context.Context, r
 		return nil, err
 	}
 	args["before"] = arg4
+	return args, nil
+}
+
+func (ec *executionContext) field_Webhook_failures_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg3
 	return args, nil
 }
 
@@ -10552,6 +11248,64 @@ func (ec *executionContext) unmarshalInputCreateWarehouseInput(ctx context.Conte
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputCreateWebhookInput(ctx context.Context, obj any) (input.CreateWebhookInput, error) {
+	var it input.CreateWebhookInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"url", "topics", "statuses", "documentId", "idempotencyKey"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "url":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("url"))
+			data, err := ec.unmarshalNString2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.URL = data
+		case "topics":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("topics"))
+			data, err := ec.unmarshalOOrderEventType2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐEventTypeᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Topics = data
+		case "statuses":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("statuses"))
+			data, err := ec.unmarshalOOrderStatus2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐStatusᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Statuses = data
+		case "documentId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("documentId"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DocumentID = data
+		case "idempotencyKey":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idempotencyKey"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IdempotencyKey = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputDateRange(ctx context.Context, obj any) (commerce.DateRange, error) {
 	var it commerce.DateRange
 	if obj == nil {
@@ -10584,6 +11338,36 @@ func (ec *executionContext) unmarshalInputDateRange(ctx context.Context, obj any
 				return it, err
 			}
 			it.To = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputDeleteWebhookInput(ctx context.Context, obj any) (input.DeleteWebhookInput, error) {
+	var it input.DeleteWebhookInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"webhookId"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "webhookId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("webhookId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.WebhookID = data
 		}
 	}
 	return it, nil
@@ -11142,6 +11926,43 @@ func (ec *executionContext) unmarshalInputOrderLineInput(ctx context.Context, ob
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputPauseWebhookInput(ctx context.Context, obj any) (input.PauseWebhookInput, error) {
+	var it input.PauseWebhookInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"webhookId", "expectedVersion"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "webhookId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("webhookId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.WebhookID = data
+		case "expectedVersion":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expectedVersion"))
+			data, err := ec.unmarshalOInt2ᚖint32(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExpectedVersion = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputPlaceOrderInput(ctx context.Context, obj any) (input.PlaceOrderInput, error) {
 	var it input.PlaceOrderInput
 	if obj == nil {
@@ -11555,6 +12376,50 @@ func (ec *executionContext) unmarshalInputRemoveOrderItemInput(ctx context.Conte
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputReplayWebhookInput(ctx context.Context, obj any) (input.ReplayWebhookInput, error) {
+	var it input.ReplayWebhookInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"webhookId", "from", "idempotencyKey"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "webhookId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("webhookId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.WebhookID = data
+		case "from":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("from"))
+			data, err := ec.unmarshalNDateTime2timeᚐTime(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.From = data
+		case "idempotencyKey":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idempotencyKey"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IdempotencyKey = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputRequestReturnInput(ctx context.Context, obj any) (input.RequestReturnInput, error) {
 	var it input.RequestReturnInput
 	if obj == nil {
@@ -11636,6 +12501,43 @@ func (ec *executionContext) unmarshalInputRestockedLineInput(ctx context.Context
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputResumeWebhookInput(ctx context.Context, obj any) (input.ResumeWebhookInput, error) {
+	var it input.ResumeWebhookInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"webhookId", "expectedVersion"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "webhookId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("webhookId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.WebhookID = data
+		case "expectedVersion":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("expectedVersion"))
+			data, err := ec.unmarshalOInt2ᚖint32(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ExpectedVersion = data
+		}
+	}
+	return it, nil
+}
+
 func (ec *executionContext) unmarshalInputReturnLineInput(ctx context.Context, obj any) (input.ReturnLineInput, error) {
 	var it input.ReturnLineInput
 	if obj == nil {
@@ -11675,6 +12577,43 @@ func (ec *executionContext) unmarshalInputReturnLineInput(ctx context.Context, o
 				return it, err
 			}
 			it.Reason = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputRotateWebhookSecretInput(ctx context.Context, obj any) (input.RotateWebhookSecretInput, error) {
+	var it input.RotateWebhookSecretInput
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"webhookId", "idempotencyKey"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "webhookId":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("webhookId"))
+			data, err := ec.unmarshalNID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.WebhookID = data
+		case "idempotencyKey":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("idempotencyKey"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.IdempotencyKey = data
 		}
 	}
 	return it, nil
@@ -12585,6 +13524,8 @@ var createProductPayloadImplementors = []string{"CreateProductPayload"}
 
 var createWarehousePayloadImplementors = []string{"CreateWarehousePayload"}
 
+var createWebhookPayloadImplementors = []string{"CreateWebhookPayload"}
+
 var customerImplementors = []string{"Customer", "_Entity"}
 
 var customerConnectionImplementors = []string{"CustomerConnection"}
@@ -12592,6 +13533,8 @@ var customerConnectionImplementors = []string{"CustomerConnection"}
 var customerEdgeImplementors = []string{"CustomerEdge"}
 
 var dailySalesImplementors = []string{"DailySales"}
+
+var deleteWebhookPayloadImplementors = []string{"DeleteWebhookPayload"}
 
 var deletedCustomerImplementors = []string{"DeletedCustomer"}
 
@@ -12673,6 +13616,8 @@ var orderUpdateImplementors = []string{"OrderUpdate"}
 
 var pageInfoImplementors = []string{"PageInfo"}
 
+var pauseWebhookPayloadImplementors = []string{"PauseWebhookPayload"}
+
 var paymentImplementors = []string{"Payment"}
 
 var paymentConnectionImplementors = []string{"PaymentConnection"}
@@ -12705,9 +13650,13 @@ var releaseOrderPayloadImplementors = []string{"ReleaseOrderPayload"}
 
 var removeOrderItemPayloadImplementors = []string{"RemoveOrderItemPayload"}
 
+var replayWebhookPayloadImplementors = []string{"ReplayWebhookPayload"}
+
 var requestReturnPayloadImplementors = []string{"RequestReturnPayload"}
 
 var reservationLimitImplementors = []string{"ReservationLimit", "UserError"}
+
+var resumeWebhookPayloadImplementors = []string{"ResumeWebhookPayload"}
 
 var returnImplementors = []string{"Return"}
 
@@ -12716,6 +13665,8 @@ var returnConnectionImplementors = []string{"ReturnConnection"}
 var returnEdgeImplementors = []string{"ReturnEdge"}
 
 var returnLineImplementors = []string{"ReturnLine"}
+
+var rotateWebhookSecretPayloadImplementors = []string{"RotateWebhookSecretPayload"}
 
 var setAdjustmentsPayloadImplementors = []string{"SetAdjustmentsPayload"}
 
@@ -12766,6 +13717,18 @@ var warehouseImplementors = []string{"Warehouse", "_Entity"}
 var warehouseConnectionImplementors = []string{"WarehouseConnection"}
 
 var warehouseEdgeImplementors = []string{"WarehouseEdge"}
+
+var webhookImplementors = []string{"Webhook"}
+
+var webhookConnectionImplementors = []string{"WebhookConnection"}
+
+var webhookEdgeImplementors = []string{"WebhookEdge"}
+
+var webhookFailureImplementors = []string{"WebhookFailure"}
+
+var webhookFailureConnectionImplementors = []string{"WebhookFailureConnection"}
+
+var webhookFailureEdgeImplementors = []string{"WebhookFailureEdge"}
 
 var _ServiceImplementors = []string{"_Service"}
 
@@ -13264,6 +14227,11 @@ func (ec *executionContext) unmarshalNCreateWarehouseInput2githubᚗcomᚋorderg
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNCreateWebhookInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐCreateWebhookInput(ctx context.Context, v any) (input.CreateWebhookInput, error) {
+	res, err := ec.unmarshalInputCreateWebhookInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNCurrencyCode2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐCurrency(ctx context.Context, v any) (commerce.Currency, error) {
 	tmp, err := graphql.UnmarshalString(v)
 	res := commerce.Currency(tmp)
@@ -13280,8 +14248,18 @@ func (ec *executionContext) unmarshalNDateRange2githubᚗcomᚋordergraphᚋorde
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNDateTime2timeᚐTime(ctx context.Context, v any) (time.Time, error) {
+	res, err := scalar.UnmarshalDateTime(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNDecimal2string(ctx context.Context, v any) (string, error) {
 	res, err := scalar.UnmarshalDecimal(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNDeleteWebhookInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐDeleteWebhookInput(ctx context.Context, v any) (input.DeleteWebhookInput, error) {
+	res, err := ec.unmarshalInputDeleteWebhookInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
@@ -13387,6 +14365,75 @@ func (ec *executionContext) unmarshalNOrderAdjustmentInput2ᚖgithubᚗcomᚋord
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNOrderEventType2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐEventType(ctx context.Context, v any) (commerce.EventType, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := unmarshalNOrderEventType2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐEventType[tmp]
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+var (
+	unmarshalNOrderEventType2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐEventType = map[string]commerce.EventType{
+		"PLACED":                   commerce.EventPlaced,
+		"CONFIRMED":                commerce.EventConfirmed,
+		"SHIPPED":                  commerce.EventShipped,
+		"DELIVERED":                commerce.EventDelivered,
+		"CANCELLED":                commerce.EventCancelled,
+		"ITEM_SET":                 commerce.EventItemSet,
+		"ITEM_REMOVED":             commerce.EventItemRemoved,
+		"SHIPPING_ADDRESS_CHANGED": commerce.EventShippingAddressChanged,
+		"ADJUSTMENTS_CHANGED":      commerce.EventAdjustmentsChanged,
+		"BILLING_CHANGED":          commerce.EventBillingChanged,
+		"CUSTOM_FIELDS_CHANGED":    commerce.EventCustomFieldsChanged,
+		"NOTE_ADDED":               commerce.EventNoteAdded,
+		"HELD":                     commerce.EventHeld,
+		"RELEASED":                 commerce.EventReleased,
+		"TAGS_CHANGED":             commerce.EventTagsChanged,
+		"PAYMENT_RECORDED":         commerce.EventPaymentRecorded,
+		"ERASED":                   commerce.EventErased,
+		"CLAIMED":                  commerce.EventClaimed,
+		"RETURN_REQUESTED":         commerce.EventReturnRequested,
+		"RETURN_APPROVED":          commerce.EventReturnApproved,
+		"RETURN_REJECTED":          commerce.EventReturnRejected,
+		"RETURN_RECEIVED":          commerce.EventReturnReceived,
+		"FULFILLMENT_CREATED":      commerce.EventFulfillmentCreated,
+		"TRACKING_UPDATED":         commerce.EventTrackingUpdated,
+		"FULFILLMENT_DELIVERED":    commerce.EventFulfillmentDelivered,
+		"FULFILLMENT_CANCELLED":    commerce.EventFulfillmentCancelled,
+		"ITEMS_CANCELLED":          commerce.EventItemsCancelled,
+		"IMPORTED":                 commerce.EventImported,
+	}
+	marshalNOrderEventType2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐEventType = map[commerce.EventType]string{
+		commerce.EventPlaced:                 "PLACED",
+		commerce.EventConfirmed:              "CONFIRMED",
+		commerce.EventShipped:                "SHIPPED",
+		commerce.EventDelivered:              "DELIVERED",
+		commerce.EventCancelled:              "CANCELLED",
+		commerce.EventItemSet:                "ITEM_SET",
+		commerce.EventItemRemoved:            "ITEM_REMOVED",
+		commerce.EventShippingAddressChanged: "SHIPPING_ADDRESS_CHANGED",
+		commerce.EventAdjustmentsChanged:     "ADJUSTMENTS_CHANGED",
+		commerce.EventBillingChanged:         "BILLING_CHANGED",
+		commerce.EventCustomFieldsChanged:    "CUSTOM_FIELDS_CHANGED",
+		commerce.EventNoteAdded:              "NOTE_ADDED",
+		commerce.EventHeld:                   "HELD",
+		commerce.EventReleased:               "RELEASED",
+		commerce.EventTagsChanged:            "TAGS_CHANGED",
+		commerce.EventPaymentRecorded:        "PAYMENT_RECORDED",
+		commerce.EventErased:                 "ERASED",
+		commerce.EventClaimed:                "CLAIMED",
+		commerce.EventReturnRequested:        "RETURN_REQUESTED",
+		commerce.EventReturnApproved:         "RETURN_APPROVED",
+		commerce.EventReturnRejected:         "RETURN_REJECTED",
+		commerce.EventReturnReceived:         "RETURN_RECEIVED",
+		commerce.EventFulfillmentCreated:     "FULFILLMENT_CREATED",
+		commerce.EventTrackingUpdated:        "TRACKING_UPDATED",
+		commerce.EventFulfillmentDelivered:   "FULFILLMENT_DELIVERED",
+		commerce.EventFulfillmentCancelled:   "FULFILLMENT_CANCELLED",
+		commerce.EventItemsCancelled:         "ITEMS_CANCELLED",
+		commerce.EventImported:               "IMPORTED",
+	}
+)
+
 func (ec *executionContext) unmarshalNOrderLineInput2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐOrderLineInputᚄ(ctx context.Context, v any) ([]*input.OrderLineInput, error) {
 	vSlice := graphql.CoerceList(v)
 	var err error
@@ -13428,6 +14475,11 @@ var (
 		commerce.Cancelled: "CANCELLED",
 	}
 )
+
+func (ec *executionContext) unmarshalNPauseWebhookInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐPauseWebhookInput(ctx context.Context, v any) (input.PauseWebhookInput, error) {
+	res, err := ec.unmarshalInputPauseWebhookInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
 
 func (ec *executionContext) unmarshalNPaymentDue2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐPaymentDue(ctx context.Context, v any) (commerce.PaymentDue, error) {
 	tmp, err := graphql.UnmarshalString(v)
@@ -13506,6 +14558,11 @@ func (ec *executionContext) unmarshalNRemoveOrderItemInput2githubᚗcomᚋorderg
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalNReplayWebhookInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐReplayWebhookInput(ctx context.Context, v any) (input.ReplayWebhookInput, error) {
+	res, err := ec.unmarshalInputReplayWebhookInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
 func (ec *executionContext) unmarshalNRequestReturnInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐRequestReturnInput(ctx context.Context, v any) (input.RequestReturnInput, error) {
 	res, err := ec.unmarshalInputRequestReturnInput(ctx, v)
 	return res, graphql.ErrorOnPath(ctx, err)
@@ -13528,6 +14585,11 @@ func (ec *executionContext) unmarshalNRestockedLineInput2ᚕᚖgithubᚗcomᚋor
 func (ec *executionContext) unmarshalNRestockedLineInput2ᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐRestockedLineInput(ctx context.Context, v any) (*input.RestockedLineInput, error) {
 	res, err := ec.unmarshalInputRestockedLineInput(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNResumeWebhookInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐResumeWebhookInput(ctx context.Context, v any) (input.ResumeWebhookInput, error) {
+	res, err := ec.unmarshalInputResumeWebhookInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalNReturnLineInput2ᚕᚖgithubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐReturnLineInputᚄ(ctx context.Context, v any) ([]*input.ReturnLineInput, error) {
@@ -13569,6 +14631,11 @@ var (
 		commerce.ReturnReceived:  "RECEIVED",
 	}
 )
+
+func (ec *executionContext) unmarshalNRotateWebhookSecretInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐRotateWebhookSecretInput(ctx context.Context, v any) (input.RotateWebhookSecretInput, error) {
+	res, err := ec.unmarshalInputRotateWebhookSecretInput(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
 
 func (ec *executionContext) unmarshalNSetAdjustmentsInput2githubᚗcomᚋordergraphᚋordergraphᚋgraphᚋinputᚐSetAdjustmentsInput(ctx context.Context, v any) (input.SetAdjustmentsInput, error) {
 	res, err := ec.unmarshalInputSetAdjustmentsInput(ctx, v)
@@ -13964,6 +15031,23 @@ func (ec *executionContext) unmarshalOOrderContactInput2ᚖgithubᚗcomᚋorderg
 	}
 	res, err := ec.unmarshalInputOrderContactInput(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalOOrderEventType2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐEventTypeᚄ(ctx context.Context, v any) ([]commerce.EventType, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]commerce.EventType, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNOrderEventType2githubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐEventType(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
 }
 
 func (ec *executionContext) unmarshalOOrderStatus2ᚕgithubᚗcomᚋordergraphᚋordergraphᚋcommerceᚐStatusᚄ(ctx context.Context, v any) ([]commerce.Status, error) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/vektah/gqlparser/v2/ast"
+
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/change"
 	"github.com/ordergraph/ordergraph/graph/input"
@@ -23,6 +25,7 @@ type Payload[T any] struct {
 // business rules are violated, the payload contains user errors.
 func executeMutation[C, T any](ctx context.Context, r *Resolver, do func(context.Context, change.Caller, C) (*T, error), command func(*input.Validator) C, key *string) (*Payload[T], error) {
 	c := input.NewValidator(r.store.DefaultCurrency())
+	c.CheckWebhookURL, c.CheckWebhookDocument = r.checkWebhookURL, r.checkWebhookDocument
 	validCommand := command(c)
 	caller, err := r.mutationCaller(ctx)
 	if err != nil {
@@ -41,6 +44,27 @@ func executeMutation[C, T any](ctx context.Context, r *Resolver, do func(context
 		planPayload(ctx, p.Value)
 	}
 	return p, err
+}
+
+// checkWebhookDocument returns an InvalidError unless a trusted document has the ID, and its result can
+// be sent with the event of an order.
+func (r *Resolver) checkWebhookDocument(id string) error {
+	if !r.documents.HasTrusted() {
+		return commerce.NewInvalidError("cannot be used, because the server has no trusted documents: omit it, or let an operator set ORDERGRAPH_DOCUMENTS")
+	}
+	d := r.documents.TrustedDocument(id)
+	if d == nil || len(id) > commerce.MaxName {
+		return commerce.NewInvalidError("is not the ID of a trusted document")
+	}
+	if len(d.Errors(false)) > 0 || len(d.Parsed.Operations) != 1 || d.Parsed.Operations[0].Operation != ast.Query {
+		return commerce.NewInvalidError("is the ID of a document that does not contain exactly one valid query")
+	}
+	for _, v := range d.Parsed.Operations[0].VariableDefinitions {
+		if v.Type.NonNull && v.DefaultValue == nil && (v.Variable != "orderId" || v.Type.String() != "ID!") {
+			return commerce.NewInvalidError("is the ID of a query with the required variable $%s: the only required variable can be $orderId: ID!", v.Variable)
+		}
+	}
+	return nil
 }
 
 // newPayload returns a payload with the value. If err contains user errors, the payload contains

@@ -100,6 +100,22 @@ func (p plan) deletedCustomers(context.Context, []planTarget[*commerce.DeletedCu
 // separately.
 func (p plan) unmatchedPayments(context.Context, []planTarget[*commerce.UnmatchedPayment]) {}
 
+// webhooks plans the reads that the selected fields of webhooks require.
+func (p plan) webhooks(ctx context.Context, targets []planTarget[*commerce.Webhook]) {
+	var states pendingKeys[commerce.WebhookID]
+	var failures pendingKeys[dynamo.ListRequest]
+	for webhook, f := range selectedFields(targets) {
+		if f.Number != fieldWebhookFailures {
+			states.add(webhook.ID, f.Path, nil)
+			continue
+		}
+		q := p.resolver.webhookFailuresRequest(webhook, argumentsOf[webhookFailuresArguments](p, f), f.PageInfo)
+		addList(&failures, f, &q)
+	}
+	planRecords(ctx, p, &states, model.WebhookStates, nil)
+	planList(ctx, p, &failures, model.WebhookFailures, nil)
+}
+
 // primeCustomers adds customers to the loader of customers if the query selects "orders { customer
 // }". Resolving the field "customer" then needs no read.
 func (p plan) primeCustomers(ctx context.Context, targets []planTarget[*commerce.Customer]) {

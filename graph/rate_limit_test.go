@@ -80,15 +80,15 @@ func TestActualCosts(t *testing.T) {
 // A large response is charged by its bytes, even beyond the reserved cost, as long as the caller
 // has points.
 func TestLargeResponsesCostTheirBytes(t *testing.T) {
-	e, _ := newRateLimitedExecutor(t, 200, 1, Options{Limits: document.Limits{Cost: 10_000}})
+	e, _ := newRateLimitedExecutor(t, 300, 1, Options{Limits: document.Limits{Cost: 10_000}})
 	sdl := Request{Query: `{ _service { sdl } }`}
 	first := e.Execute(t.Context(), sdl)
 	bytes := len(first.Data) / operation.BytesPerPoint
-	if got, want := costExtension(t, first), (rate.CostExtension{Requested: 2, Actual: bytes, Available: 200 - bytes, Maximum: 200, RestoreRate: 1}); bytes < 101 || got != want {
+	if got, want := costExtension(t, first), (rate.CostExtension{Requested: 2, Actual: bytes, Available: 300 - bytes, Maximum: 300, RestoreRate: 1}); bytes < 151 || got != want {
 		t.Fatalf("%d bytes cost %+v, want %+v", len(first.Data), got, want)
 	}
 	if got := costExtension(t, e.Execute(t.Context(), sdl)); got.Actual != bytes || got.Available != 0 {
-		t.Errorf("with %d points left, the cost is %+v", 200-bytes, got)
+		t.Errorf("with %d points left, the cost is %+v", 300-bytes, got)
 	}
 }
 

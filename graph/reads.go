@@ -88,6 +88,29 @@ func reference[ID ~string, T any](ctx context.Context, p *model.LookupPattern[ID
 	return record(ctx, p, id)
 }
 
+// webhookStateField returns a value from the state of a webhook. If no server has sent events to the
+// webhook yet, its state is empty.
+func webhookStateField[T any](ctx context.Context, w *commerce.Webhook, value func(commerce.WebhookState) T) (T, error) {
+	s, err := record(ctx, model.WebhookStates, w.ID)
+	if s == nil {
+		s = &commerce.WebhookState{}
+	}
+	return value(*s), err
+}
+
+// webhookFailuresRequest returns the request for a page of the orders that are set aside for a
+// webhook.
+func (r *Resolver) webhookFailuresRequest(w *commerce.Webhook, a *webhookFailuresArguments, beyond operation.PageInfoSelection) paging.Request {
+	q := r.pageRequest("Webhook.failures", string(w.ID))
+	a.list(&q, beyond)
+	return q
+}
+
+func (r *Resolver) webhookFailures(ctx context.Context, w *commerce.Webhook, a *webhookFailuresArguments) (*paging.Connection[*commerce.WebhookFailure], error) {
+	q := r.webhookFailuresRequest(w, a, currentField(ctx).PageInfo)
+	return connection(ctx, model.WebhookFailures, &q)
+}
+
 // recordByReference returns the record whose ID another record contains, such as the record that
 // reserves an email address. If one of them does not exist, recordByReference returns nil.
 func recordByReference[K comparable, Reference, ID ~string, T any](ctx context.Context, by *model.LookupPattern[K, Reference], p *model.LookupPattern[ID, *T], key K) (*T, error) {

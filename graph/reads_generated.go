@@ -424,6 +424,30 @@ func (r *mutationResolver) UpdateEmployee(ctx context.Context, input input.Updat
 	return executeMutation(ctx, r.Resolver, r.store.UpdateEmployee, input.Command, nil)
 }
 
+func (r *mutationResolver) CreateWebhook(ctx context.Context, input input.CreateWebhookInput) (*Payload[commerce.Webhook], error) {
+	return executeMutation(ctx, r.Resolver, r.store.CreateWebhook, input.Command, input.IdempotencyKey)
+}
+
+func (r *mutationResolver) PauseWebhook(ctx context.Context, input input.PauseWebhookInput) (*Payload[commerce.Webhook], error) {
+	return executeMutation(ctx, r.Resolver, r.store.PauseWebhook, input.Command, nil)
+}
+
+func (r *mutationResolver) ResumeWebhook(ctx context.Context, input input.ResumeWebhookInput) (*Payload[commerce.Webhook], error) {
+	return executeMutation(ctx, r.Resolver, r.store.ResumeWebhook, input.Command, nil)
+}
+
+func (r *mutationResolver) RotateWebhookSecret(ctx context.Context, input input.RotateWebhookSecretInput) (*Payload[commerce.Webhook], error) {
+	return executeMutation(ctx, r.Resolver, r.store.RotateWebhookSecret, input.Command, input.IdempotencyKey)
+}
+
+func (r *mutationResolver) ReplayWebhook(ctx context.Context, input input.ReplayWebhookInput) (*Payload[commerce.Webhook], error) {
+	return executeMutation(ctx, r.Resolver, r.store.ReplayWebhook, input.Command, input.IdempotencyKey)
+}
+
+func (r *mutationResolver) DeleteWebhook(ctx context.Context, input input.DeleteWebhookInput) (*Payload[commerce.Webhook], error) {
+	return executeMutation(ctx, r.Resolver, r.store.DeleteWebhook, input.Command, nil)
+}
+
 func (r *mutationResolver) SetCustomFields(ctx context.Context, input input.SetCustomFieldsInput) (*Payload[commerce.Order], error) {
 	return executeMutation(ctx, r.Resolver, r.store.SetCustomFields, input.Command, nil)
 }
@@ -855,6 +879,12 @@ func (a *queryUnmatchedPaymentsArguments) list(q *paging.Request, beyond operati
 
 // list adds the arguments to a request. Cursors are valid only for the same arguments,
 // except the arguments that choose the page.
+func (a *queryWebhooksArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
+	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
+}
+
+// list adds the arguments to a request. Cursors are valid only for the same arguments,
+// except the arguments that choose the page.
 func (a *queryExpiringOrdersArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
 	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
 }
@@ -1066,7 +1096,15 @@ func (r *queryResolver) UnmatchedPayments(ctx context.Context, first *int32, aft
 	return connection(ctx, model.UnmatchedPayments, &q)
 }
 
-const fieldQueryExpiringOrders = 16
+const fieldQueryWebhooks = 16
+
+func (r *queryResolver) Webhooks(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Webhook], error) {
+	q := r.pageRequest("Query.webhooks")
+	(&queryWebhooksArguments{first, after, last, before}).list(&q, currentField(ctx).PageInfo)
+	return connection(ctx, model.Webhooks, &q)
+}
+
+const fieldQueryExpiringOrders = 17
 
 func (r *queryResolver) ExpiringOrders(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error) {
 	q := r.pageRequest("Query.expiringOrders")
@@ -1074,7 +1112,7 @@ func (r *queryResolver) ExpiringOrders(ctx context.Context, first *int32, after 
 	return connection(ctx, model.OrdersByExpiry, &q)
 }
 
-const fieldQueryOrdersToShip = 17
+const fieldQueryOrdersToShip = 18
 
 func (r *queryResolver) OrdersToShip(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Order], error) {
 	q := r.pageRequest("Query.ordersToShip")
@@ -1082,7 +1120,7 @@ func (r *queryResolver) OrdersToShip(ctx context.Context, first *int32, after *s
 	return connection(ctx, model.OrdersToShip, &q)
 }
 
-const fieldQueryReturns = 18
+const fieldQueryReturns = 19
 
 func (r *queryResolver) Returns(ctx context.Context, status commerce.ReturnStatus, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Return], error) {
 	q := r.pageRequest("Query.returns")
@@ -1090,9 +1128,9 @@ func (r *queryResolver) Returns(ctx context.Context, status commerce.ReturnStatu
 	return connection(ctx, model.ReturnsByStatus, &q)
 }
 
-const fieldQueryOrderByTrackingNumber = 19
+const fieldQueryOrderByTrackingNumber = 20
 
-const fieldQueryProduct = 20
+const fieldQueryProduct = 21
 
 func (r *queryResolver) Product(ctx context.Context, sku string) (*commerce.Product, error) {
 	key, ok := (&queryProductArguments{sku}).key()
@@ -1102,7 +1140,7 @@ func (r *queryResolver) Product(ctx context.Context, sku string) (*commerce.Prod
 	return record(ctx, model.ProductBySKU, key)
 }
 
-const fieldQueryProductsBySku = 21
+const fieldQueryProductsBySku = 22
 
 func (r *queryResolver) ProductsBySku(ctx context.Context, skus []string) ([]*commerce.Product, error) {
 	keys, err := (&queryProductsBySkuArguments{skus}).keys()
@@ -1112,9 +1150,9 @@ func (r *queryResolver) ProductsBySku(ctx context.Context, skus []string) ([]*co
 	return batch(ctx, model.ProductBySKU, keys)
 }
 
-const fieldQueryQuote = 22
+const fieldQueryQuote = 23
 
-const fieldQueryProducts = 23
+const fieldQueryProducts = 24
 
 func (r *queryResolver) Products(ctx context.Context, category *string, namePrefix *string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Product], error) {
 	q := r.pageRequest("Query.products")
@@ -1122,7 +1160,7 @@ func (r *queryResolver) Products(ctx context.Context, category *string, namePref
 	return connection(ctx, model.ProductsByName, &q)
 }
 
-const fieldQueryCategories = 24
+const fieldQueryCategories = 25
 
 func (r *queryResolver) Categories(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Category], error) {
 	q := r.pageRequest("Query.categories")
@@ -1130,7 +1168,7 @@ func (r *queryResolver) Categories(ctx context.Context, first *int32, after *str
 	return connection(ctx, model.Categories, &q)
 }
 
-const fieldQueryInventoryLevel = 25
+const fieldQueryInventoryLevel = 26
 
 func (r *queryResolver) InventoryLevel(ctx context.Context, sku string, warehouseID string) (*commerce.InventoryLevel, error) {
 	key, ok := (&queryInventoryLevelArguments{sku, warehouseID}).key()
@@ -1140,7 +1178,7 @@ func (r *queryResolver) InventoryLevel(ctx context.Context, sku string, warehous
 	return record(ctx, model.InventoryLevel, key)
 }
 
-const fieldQueryEmployee = 26
+const fieldQueryEmployee = 27
 
 func (r *queryResolver) Employee(ctx context.Context, id string) (*commerce.Employee, error) {
 	key, ok := (&queryEmployeeArguments{id}).key()
@@ -1150,7 +1188,7 @@ func (r *queryResolver) Employee(ctx context.Context, id string) (*commerce.Empl
 	return record(ctx, model.EmployeeByID, key)
 }
 
-const fieldQueryEmployees = 27
+const fieldQueryEmployees = 28
 
 func (r *queryResolver) Employees(ctx context.Context, hired *commerce.DateRange, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error) {
 	q := r.pageRequest("Query.employees")
@@ -1158,7 +1196,7 @@ func (r *queryResolver) Employees(ctx context.Context, hired *commerce.DateRange
 	return connection(ctx, model.Employees, &q)
 }
 
-const fieldQueryEmployeesByName = 28
+const fieldQueryEmployeesByName = 29
 
 func (r *queryResolver) EmployeesByName(ctx context.Context, name string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error) {
 	q := r.pageRequest("Query.employeesByName")
@@ -1166,7 +1204,7 @@ func (r *queryResolver) EmployeesByName(ctx context.Context, name string, first 
 	return connection(ctx, model.EmployeesByName, &q)
 }
 
-const fieldQueryEmployeesByJobTitle = 29
+const fieldQueryEmployeesByJobTitle = 30
 
 func (r *queryResolver) EmployeesByJobTitle(ctx context.Context, jobTitle string, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Employee], error) {
 	q := r.pageRequest("Query.employeesByJobTitle")
@@ -1174,7 +1212,7 @@ func (r *queryResolver) EmployeesByJobTitle(ctx context.Context, jobTitle string
 	return connection(ctx, model.EmployeesByJobTitle, &q)
 }
 
-const fieldQueryWarehouse = 30
+const fieldQueryWarehouse = 31
 
 func (r *queryResolver) Warehouse(ctx context.Context, id string) (*commerce.Warehouse, error) {
 	key, ok := (&queryWarehouseArguments{id}).key()
@@ -1184,7 +1222,7 @@ func (r *queryResolver) Warehouse(ctx context.Context, id string) (*commerce.War
 	return record(ctx, model.WarehouseByID, key)
 }
 
-const fieldQueryWarehouses = 31
+const fieldQueryWarehouses = 32
 
 func (r *queryResolver) Warehouses(ctx context.Context, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.Warehouse], error) {
 	q := r.pageRequest("Query.warehouses")
@@ -1202,6 +1240,7 @@ func (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {
 	var ordersByTag pendingKeys[dynamo.ListRequest]
 	var changes pendingKeys[dynamo.ListRequest]
 	var unmatchedPayments pendingKeys[dynamo.ListRequest]
+	var webhooks pendingKeys[dynamo.ListRequest]
 	var expiringOrders pendingKeys[dynamo.ListRequest]
 	var ordersToShip pendingKeys[dynamo.ListRequest]
 	var returns pendingKeys[dynamo.ListRequest]
@@ -1243,6 +1282,10 @@ func (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {
 			q := p.resolver.pageRequest("Query.unmatchedPayments")
 			argumentsOf[queryUnmatchedPaymentsArguments](p, f).list(&q, f.PageInfo)
 			addList(&unmatchedPayments, f, &q)
+		case fieldQueryWebhooks:
+			q := p.resolver.pageRequest("Query.webhooks")
+			argumentsOf[queryWebhooksArguments](p, f).list(&q, f.PageInfo)
+			addList(&webhooks, f, &q)
 		case fieldQueryExpiringOrders:
 			q := p.resolver.pageRequest("Query.expiringOrders")
 			argumentsOf[queryExpiringOrdersArguments](p, f).list(&q, f.PageInfo)
@@ -1289,6 +1332,7 @@ func (p plan) rootLists(ctx context.Context, root *operation.SelectionSet) {
 	planList(ctx, p, &ordersByTag, model.OrdersByTag, plan.orders)
 	planList(ctx, p, &changes, model.AllChanges, plan.events)
 	planList(ctx, p, &unmatchedPayments, model.UnmatchedPayments, nil)
+	planList(ctx, p, &webhooks, model.Webhooks, plan.webhooks)
 	planList(ctx, p, &expiringOrders, model.OrdersByExpiry, plan.orders)
 	planList(ctx, p, &ordersToShip, model.OrdersToShip, plan.orders)
 	planList(ctx, p, &returns, model.ReturnsByStatus, plan.returns)
@@ -1554,6 +1598,26 @@ func (p plan) warehouseLists(ctx context.Context, targets []planTarget[commerce.
 	planList(ctx, p, &lowStock, model.WarehouseLowStock, plan.inventoryLevels)
 }
 
+// list adds the arguments to a request. Cursors are valid only for the same arguments,
+// except the arguments that choose the page.
+func (a *webhookFailuresArguments) list(q *paging.Request, beyond operation.PageInfoSelection) {
+	q.SetPage(paging.Arguments{First: a.first, After: a.after, Last: a.last, Before: a.before, Beyond: beyond})
+}
+
+const fieldWebhookState = 7
+
+const fieldWebhookLag = 8
+
+const fieldWebhookPending = 9
+
+const fieldWebhookLastError = 10
+
+const fieldWebhookLastErrorAt = 11
+
+const fieldWebhookLastSuccessAt = 12
+
+const fieldWebhookFailures = 13
+
 // entityTypes returns the entity types in alphabetical order of their names.
 func entityTypes() []entityType {
 	return []entityType{
@@ -1606,6 +1670,8 @@ func (p plan) planAfterRecord(ctx context.Context, record any, selections []*ope
 		p.unmatchedPayments(ctx, []planTarget[*commerce.UnmatchedPayment]{{record, selections}})
 	case *commerce.Warehouse:
 		p.warehouses(ctx, []planTarget[*commerce.Warehouse]{{record, selections}})
+	case *commerce.Webhook:
+		p.webhooks(ctx, []planTarget[*commerce.Webhook]{{record, selections}})
 	}
 }
 
@@ -1672,6 +1738,9 @@ func (r *Resolver) Viewer() ViewerResolver { return &viewerResolver{r} }
 // Warehouse returns the resolvers of Warehouse.
 func (r *Resolver) Warehouse() WarehouseResolver { return &warehouseResolver{r} }
 
+// Webhook returns the resolvers of Webhook.
+func (r *Resolver) Webhook() WebhookResolver { return &webhookResolver{r} }
+
 type (
 	addressResolver          struct{ *Resolver }
 	customerResolver         struct{ *Resolver }
@@ -1694,4 +1763,5 @@ type (
 	unmatchedPaymentResolver struct{ *Resolver }
 	viewerResolver           struct{ *Resolver }
 	warehouseResolver        struct{ *Resolver }
+	webhookResolver          struct{ *Resolver }
 )

@@ -76,6 +76,9 @@ type Options struct {
 	Documents []document.TrustedDocument
 	// If TrustedOnly is true, all documents that are not trusted are rejected.
 	TrustedOnly bool
+	// CheckWebhookURL returns a commerce.InvalidInput if events cannot be sent to the URL of a new
+	// webhook. The default is commerce.CheckWebhookURL.
+	CheckWebhookURL func(url string) error
 	// EventTime limits the execution of one event of a subscription. 0 means no limit.
 	EventTime time.Duration
 	// Observer is notified of all operations. It may be nil.
@@ -115,6 +118,9 @@ type Resolver struct {
 	access        operation.AccessChecker
 	entityTypes   []entityType
 	extension     extension.Extension
+	// documents contains the trusted documents. checkWebhookURL is Options.CheckWebhookURL.
+	documents       *document.Store
+	checkWebhookURL func(string) error
 	// queries contains the queries by custom fields, by their names.
 	queries      map[string]model.CustomQuery
 	requestID    func(ctx context.Context) string

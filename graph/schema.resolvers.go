@@ -1,7 +1,9 @@
 package graph
 
 import (
+	"cmp"
 	"context"
+	"time"
 
 	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/commerce"
@@ -83,6 +85,42 @@ func (r *returnResolver) WarehouseID(ctx context.Context, obj *commerce.Return) 
 
 func (r *unmatchedPaymentResolver) OrderID(ctx context.Context, obj *commerce.UnmatchedPayment) (*string, error) {
 	return scalar.OrNull(obj.GivenOrderID), nil
+}
+
+func (r *webhookResolver) DocumentID(ctx context.Context, obj *commerce.Webhook) (*string, error) {
+	return scalar.OrNull(obj.DocumentID), nil
+}
+
+func (r *webhookResolver) Secret(ctx context.Context, obj *commerce.Webhook) (*string, error) {
+	return scalar.OrNull(obj.Secret), nil
+}
+
+func (r *webhookResolver) State(ctx context.Context, obj *commerce.Webhook) (commerce.WebhookStatus, error) {
+	return webhookStateField(ctx, obj, obj.Status)
+}
+
+func (r *webhookResolver) Lag(ctx context.Context, obj *commerce.Webhook) (int32, error) {
+	return webhookStateField(ctx, obj, func(s commerce.WebhookState) int32 { return int32(s.Lag(r.store.Now()).Seconds()) })
+}
+
+func (r *webhookResolver) Pending(ctx context.Context, obj *commerce.Webhook) (int32, error) {
+	return webhookStateField(ctx, obj, func(s commerce.WebhookState) int32 { return int32(s.Pending) })
+}
+
+func (r *webhookResolver) LastError(ctx context.Context, obj *commerce.Webhook) (*string, error) {
+	return webhookStateField(ctx, obj, func(s commerce.WebhookState) *string { return scalar.OrNull(cmp.Or(s.DisabledReason, s.LastError)) })
+}
+
+func (r *webhookResolver) LastErrorAt(ctx context.Context, obj *commerce.Webhook) (*time.Time, error) {
+	return webhookStateField(ctx, obj, func(s commerce.WebhookState) *time.Time { return s.LastErrorAt })
+}
+
+func (r *webhookResolver) LastSuccessAt(ctx context.Context, obj *commerce.Webhook) (*time.Time, error) {
+	return webhookStateField(ctx, obj, func(s commerce.WebhookState) *time.Time { return s.LastSuccessAt })
+}
+
+func (r *webhookResolver) Failures(ctx context.Context, obj *commerce.Webhook, first *int32, after *string, last *int32, before *string) (*paging.Connection[*commerce.WebhookFailure], error) {
+	return r.webhookFailures(ctx, obj, &webhookFailuresArguments{first, after, last, before})
 }
 
 func (r *fulfillmentResolver) Carrier(ctx context.Context, obj *commerce.Fulfillment) (*string, error) {

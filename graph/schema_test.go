@@ -67,7 +67,7 @@ func TestNullability(t *testing.T) {
 	optional := []string{
 		"Order.shippingAddress", "Order.billingAddress", "Order.contact", "OrderAdjustment.line", "OrderContact.email", "OrderContact.phone", "OrderContact.name", "Order.hold", "Order.expiresAt", "Order.waitingSince", "Order.trackingNumber", "Order.carrier", "OrderEvent.from", "OrderEvent.to", "OrderEvent.version", "OrderEvent.note", "OrderEvent.noteVisibility", "Address.line2", "Address.region",
 		"Payment.returnId", "Fulfillment.carrier", "Fulfillment.trackingNumber", "Fulfillment.trackingUrl", "Payment.reason", "Return.rejectionReason", "Return.warehouseId", "ReturnLine.restocked",
-		"PageInfo.startCursor", "PageInfo.endCursor", "OrderUpdate.id", "Query.orderCounts", "Query.sales", "Customer.spending", "Product.orderCount", "Warehouse.productCount", "Employee.orderCount", "Query.quote", "Quote.subtotal", "Quote.total", "EraseCustomerPayload.deletedCustomer", "UnmatchedPayment.orderId",
+		"PageInfo.startCursor", "PageInfo.endCursor", "OrderUpdate.id", "Query.orderCounts", "Query.sales", "Customer.spending", "Product.orderCount", "Warehouse.productCount", "Employee.orderCount", "Query.quote", "Quote.subtotal", "Quote.total", "EraseCustomerPayload.deletedCustomer", "UnmatchedPayment.orderId", "Webhook.documentId", "Webhook.secret", "Webhook.lastError", "Webhook.lastErrorAt", "Webhook.lastSuccessAt",
 	}
 	for _, d := range own(t) {
 		if d.Kind != ast.Object {

@@ -21,6 +21,10 @@ type (
 	PaymentEdge                = paging.Edge[*commerce.Payment]
 	UnmatchedPaymentConnection = paging.Connection[*commerce.UnmatchedPayment]
 	UnmatchedPaymentEdge       = paging.Edge[*commerce.UnmatchedPayment]
+	WebhookConnection          = paging.Connection[*commerce.Webhook]
+	WebhookEdge                = paging.Edge[*commerce.Webhook]
+	WebhookFailureConnection   = paging.Connection[*commerce.WebhookFailure]
+	WebhookFailureEdge         = paging.Edge[*commerce.WebhookFailure]
 	ReturnConnection           = paging.Connection[*commerce.Return]
 	ReturnEdge                 = paging.Edge[*commerce.Return]
 	OrderEventConnection       = paging.Connection[*commerce.Event]
@@ -46,4 +50,5 @@ type (
 	ReturnPayload              = Payload[commerce.Return]
 	UnmatchedPaymentPayload    = Payload[commerce.UnmatchedPayment]
 	WarehousePayload           = Payload[commerce.Warehouse]
+	WebhookPayload             = Payload[commerce.Webhook]
 )

@@ -25,13 +25,15 @@ type Mutations struct {
 	limits commerce.ReservationLimits
 	// orderExpiry is the time after which new orders expire, or 0.
 	orderExpiry time.Duration
+	// webhookKeys encrypts the secrets of webhooks. It can be nil.
+	webhookKeys *WebhookKeys
 }
 
 // NewMutations returns the mutations of a table. limits apply to callers that are restricted to one
 // customer. orderExpiry is the time after which an order expires if its request contains no other
-// time. 0 means that it does not expire.
-func NewMutations(t *table.Table, limits commerce.ReservationLimits, orderExpiry time.Duration) Mutations {
-	return Mutations{t, limits, orderExpiry}
+// time. 0 means that it does not expire. Without webhookKeys, webhooks cannot get secrets.
+func NewMutations(t *table.Table, limits commerce.ReservationLimits, orderExpiry time.Duration, webhookKeys *WebhookKeys) Mutations {
+	return Mutations{t, limits, orderExpiry, webhookKeys}
 }
 
 // Caller describes the client that requests a mutation.

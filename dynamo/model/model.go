@@ -343,8 +343,8 @@ type WritePattern struct {
 	// ReadsItems reports whether the mutation reads the order's line items. If the order's record does
 	// not embed its line items, the mutation sends a separate request for them.
 	ReadsItems bool
-	// ReadsReturns reports whether the mutation reads the returns of the order, in a separate request.
-	ReadsReturns bool
+	// Lists are the patterns of the lists that the mutation reads, each in a separate request.
+	Lists []*AccessPattern
 	// ReadsOnFailure are the entities that the mutation reads to find why a transaction failed.
 	ReadsOnFailure []Entity
 	// Buckets reports whether the mutation also reads and writes the stock buckets of products. The
@@ -428,7 +428,7 @@ var (
 	WriteCancelOrderItems = WritePattern{ID: "WP35", Mutation: "cancelOrderItems",
 		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntitySpending), WritesPerLine: entities(EntityOrderItem, EntityProduct), OptionalWrites: entities(EntityOrderCounts, EntityDailySales, EntityIdempotency, EntityOrderWaiting), Reads: entities(EntityOrder), ReadsItems: true}.withEdges(&EntityProduct, AttrAvailable, AttrOrderCount).withEdges(&EntityOrder).without(&EntityOrderExpiry)
 	WriteRequestReturn = WritePattern{ID: "WP36", Mutation: "requestReturn",
-		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityReturn), OptionalWrites: entities(EntityIdempotency), Reads: entities(EntityOrder), ReadsItems: true, ReadsReturns: true}.withEdges(&EntityOrder)
+		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityReturn), OptionalWrites: entities(EntityIdempotency), Reads: entities(EntityOrder), ReadsItems: true, Lists: []*AccessPattern{&OrderReturns.AccessPattern}}.withEdges(&EntityOrder)
 	WriteApproveReturn = WritePattern{ID: "WP37", Mutation: "approveReturn",
 		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent, EntityReturn), OptionalWrites: entities(EntityIdempotency), Reads: entities(EntityOrder, EntityReturn)}.withEdges(&EntityOrder)
 	WriteRejectReturn = WritePattern{ID: "WP38", Mutation: "rejectReturn",
@@ -448,6 +448,20 @@ var (
 		Writes: entities(EntityOrder, EntityCustomerOrder, EntityOrderEvent, EntityLastEvent), OptionalWritesPerLine: entities(EntityOrderTag), Reads: entities(EntityOrder)}.withEdges(&EntityOrder)
 	WriteDismissUnmatchedPayment = WritePattern{ID: "WP43", Mutation: "dismissUnmatchedPayment",
 		Writes: entities(EntityUnmatchedPayment), Reads: entities(EntityUnmatchedPayment)}
+	WriteCreateWebhook = WritePattern{ID: "WP44", Mutation: "createWebhook",
+		Writes: entities(EntityWebhook), OptionalWrites: entities(EntityIdempotency), Lists: []*AccessPattern{&Webhooks.AccessPattern}}
+	WritePauseWebhook = WritePattern{ID: "WP45", Mutation: "pauseWebhook",
+		Writes: entities(EntityWebhook), Reads: entities(EntityWebhook)}
+	WriteResumeWebhook = WritePattern{ID: "WP46", Mutation: "resumeWebhook",
+		Writes: entities(EntityWebhook), Reads: entities(EntityWebhook)}
+	WriteRotateWebhookSecret = WritePattern{ID: "WP47", Mutation: "rotateWebhookSecret",
+		Writes: entities(EntityWebhook), OptionalWrites: entities(EntityIdempotency), Reads: entities(EntityWebhook)}
+	WriteReplayWebhook = WritePattern{ID: "WP48", Mutation: "replayWebhook",
+		Writes: entities(EntityWebhook), OptionalWrites: entities(EntityIdempotency), Reads: entities(EntityWebhook)}
+	// If more orders are set aside than one transaction deletes, deleteWebhook first deletes the others
+	// in further transactions.
+	WriteDeleteWebhook = WritePattern{ID: "WP49", Mutation: "deleteWebhook",
+		Writes: entities(EntityWebhook, EntityWebhookState), OptionalWritesPerLine: entities(EntityWebhookFailure), Reads: entities(EntityWebhook), Lists: []*AccessPattern{&WebhookFailures.AccessPattern}}
 )
 
 func entities(entities ...Entity) []Entity { return entities }

@@ -114,6 +114,12 @@ func builtInWritePatterns() []WritePattern {
 		WriteClaimOrders,
 		WriteTagOrder,
 		WriteDismissUnmatchedPayment,
+		WriteCreateWebhook,
+		WritePauseWebhook,
+		WriteResumeWebhook,
+		WriteRotateWebhookSecret,
+		WriteReplayWebhook,
+		WriteDeleteWebhook,
 	}
 }
 

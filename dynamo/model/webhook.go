@@ -8,7 +8,7 @@ import (
 )
 
 // maxSecret is the maximum size in bytes of an encrypted secret of a webhook.
-const maxSecret = 128
+const maxSecret = 96
 
 // webhookAttributes declares the attributes of a webhook.
 func webhookAttributes(a *attributeVisitor, w *commerce.Webhook) {

@@ -41,6 +41,13 @@ func (d *Store) loadTrusted(documents []TrustedDocument, onInvalid func(TrustedD
 	}
 }
 
+// HasTrusted reports whether there are trusted documents.
+func (d *Store) HasTrusted() bool { return len(d.byID) > 0 }
+
+// TrustedDocument returns the trusted document with an ID or with the hash of a text. If it does not
+// exist, TrustedDocument returns nil.
+func (d *Store) TrustedDocument(id string) *Document { return d.trusted(id) }
+
 // sha256Prefix begins a document ID that consists of this prefix and the hash of the document's
 // text. The appendix on persisted documents in the GraphQL over HTTP specification defines such IDs
 // (https://github.com/graphql/graphql-over-http).

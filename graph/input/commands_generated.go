@@ -291,3 +291,51 @@ func (in UpdateEmployeeInput) Command(c *Validator) commerce.EmployeeChange {
 		CustomFields:    parseCustomFields(c, in.CustomFields),
 	}
 }
+
+// Command validates the input and returns a commerce.WebhookRequest.
+func (in CreateWebhookInput) Command(c *Validator) commerce.WebhookRequest {
+	return commerce.WebhookRequest{
+		URL:        parseWebhookRequestURL(c, in.URL),
+		Topics:     parseTopics(c, in.Topics),
+		Statuses:   parseStatuses(c, in.Statuses),
+		DocumentID: parseDocumentID(c, in.DocumentID),
+	}
+}
+
+// Command validates the input and returns a commerce.WebhookCommand.
+func (in PauseWebhookInput) Command(c *Validator) commerce.WebhookCommand {
+	return commerce.WebhookCommand{
+		WebhookID:       parseValue(c, commerce.ParseID[commerce.WebhookID], in.WebhookID, "webhookId"),
+		ExpectedVersion: parseExpectedVersion(c, in.ExpectedVersion),
+	}
+}
+
+// Command validates the input and returns a commerce.WebhookCommand.
+func (in ResumeWebhookInput) Command(c *Validator) commerce.WebhookCommand {
+	return commerce.WebhookCommand{
+		WebhookID:       parseValue(c, commerce.ParseID[commerce.WebhookID], in.WebhookID, "webhookId"),
+		ExpectedVersion: parseExpectedVersion(c, in.ExpectedVersion),
+	}
+}
+
+// Command validates the input and returns a commerce.WebhookCommand.
+func (in RotateWebhookSecretInput) Command(c *Validator) commerce.WebhookCommand {
+	return commerce.WebhookCommand{
+		WebhookID: parseValue(c, commerce.ParseID[commerce.WebhookID], in.WebhookID, "webhookId"),
+	}
+}
+
+// Command validates the input and returns a commerce.WebhookReplay.
+func (in ReplayWebhookInput) Command(c *Validator) commerce.WebhookReplay {
+	return commerce.WebhookReplay{
+		WebhookID: parseValue(c, commerce.ParseID[commerce.WebhookID], in.WebhookID, "webhookId"),
+		From:      in.From,
+	}
+}
+
+// Command validates the input and returns a commerce.WebhookCommand.
+func (in DeleteWebhookInput) Command(c *Validator) commerce.WebhookCommand {
+	return commerce.WebhookCommand{
+		WebhookID: parseValue(c, commerce.ParseID[commerce.WebhookID], in.WebhookID, "webhookId"),
+	}
+}

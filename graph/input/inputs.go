@@ -20,6 +20,10 @@ type Validator struct {
 	// currency applies to amounts without a currency code.
 	currency   commerce.Currency
 	userErrors commerce.UserErrors
+	// CheckWebhookURL returns an InvalidInput if events cannot be sent to a URL. The default is
+	// commerce.CheckWebhookURL. CheckWebhookDocument returns an error if the result of a document
+	// cannot be sent.
+	CheckWebhookURL, CheckWebhookDocument func(string) error
 }
 
 func (c *Validator) reject(r commerce.UserError) {
@@ -162,6 +166,31 @@ func parseTrackingURL(s string) (string, error) {
 func parseCarrier(s string) (string, error) { return commerce.ParseName(s, commerce.MaxName) }
 
 func parseReference(s string) (string, error) { return commerce.ParsePaymentReference(s) }
+
+func parseWebhookRequestURL(c *Validator, url string) string {
+	check := c.CheckWebhookURL
+	if check == nil {
+		check = commerce.CheckWebhookURL
+	}
+	for _, e := range commerce.UserErrorsOf(check(url)) {
+		c.reject(e)
+	}
+	return url
+}
+
+func parseTopics(_ *Validator, topics []commerce.EventType) []commerce.EventType {
+	slices.Sort(topics)
+	return slices.Compact(topics)
+}
+
+func parseStatuses(_ *Validator, statuses []commerce.Status) []commerce.Status {
+	slices.Sort(statuses)
+	return slices.Compact(statuses)
+}
+
+func parseDocumentID(c *Validator, id *string) string {
+	return parseOptional(c, func(id string) (string, error) { return id, c.CheckWebhookDocument(id) }, id, "documentId")
+}
 
 func parseQuantity(n int32) (int, error) { return commerce.ParseQuantity(int(n)) }
 

@@ -263,6 +263,32 @@ type CreateWarehouseInput struct {
 	CustomFields *CustomFields `json:"customFields,omitempty"`
 }
 
+// A webhook to create.
+type CreateWebhookInput struct {
+	// The URL to which the events are sent. It begins with `https://`, has up to 2,048 bytes, and contains no user and no
+	// fragment. Hosts of private networks are rejected, unless an operator allows them.
+	URL string `json:"url"`
+	// The types of the events to send. If the list is omitted or empty, all types are sent.
+	Topics []commerce.EventType `json:"topics,omitempty"`
+	// If the list is not empty, only events that change an order's status to one of these statuses are sent.
+	Statuses []commerce.Status `json:"statuses,omitempty"`
+	// The ID of a trusted document. With each event, the result of its query is sent. The only required variable of
+	// the query can be `orderId: ID!`. If the ID is omitted, the default content is sent.
+	DocumentID *string `json:"documentId,omitempty"`
+	// A key, such as a new UUID, that makes it safe to send this request again. After the mutation
+	// succeeds, the server stores the key for 24 hours. If the caller sends the same input and key
+	// again, the server changes nothing and returns the result of the first request. The key has up to
+	// 128 bytes and must not contain `#`. Different callers can use the same key. On a server without
+	// authentication, all clients count as one caller.
+	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
+}
+
+// A webhook to delete.
+type DeleteWebhookInput struct {
+	// The webhook's ID.
+	WebhookID string `json:"webhookId"`
+}
+
 // A parcel that has arrived.
 type DeliverFulfillmentInput struct {
 	// The order's ID.
@@ -426,6 +452,16 @@ type OrderLineInput struct {
 	CustomFields *CustomFields `json:"customFields,omitempty"`
 }
 
+// A webhook to pause.
+type PauseWebhookInput struct {
+	// The webhook's ID.
+	WebhookID string `json:"webhookId"`
+	// The `version` that the webhook had when the client read it. If the version has changed since then,
+	// the mutation changes nothing, and returns the user error `VersionConflict` and the current
+	// webhook. If this field is omitted, the server does not check the version.
+	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
+}
+
 // An order to place.
 type PlaceOrderInput struct {
 	// The ID of the customer who places the order. Set either this field or `guest`.
@@ -572,6 +608,21 @@ type RemoveOrderItemInput struct {
 	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
 }
 
+// Events to send again.
+type ReplayWebhookInput struct {
+	// The webhook's ID.
+	WebhookID string `json:"webhookId"`
+	// The time of the first event to send. It must not be before the time when `ordergraph table apply
+	// orderEvent.changes` was completed.
+	From time.Time `json:"from"`
+	// A key, such as a new UUID, that makes it safe to send this request again. After the mutation
+	// succeeds, the server stores the key for 24 hours. If the caller sends the same input and key
+	// again, the server changes nothing and returns the result of the first request. The key has up to
+	// 128 bytes and must not contain `#`. Different callers can use the same key. On a server without
+	// authentication, all clients count as one caller.
+	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
+}
+
 // Pieces of an order to send back.
 type RequestReturnInput struct {
 	// The order's ID.
@@ -594,6 +645,16 @@ type RestockedLineInput struct {
 	Restocked int32 `json:"restocked"`
 }
 
+// A webhook to resume.
+type ResumeWebhookInput struct {
+	// The webhook's ID.
+	WebhookID string `json:"webhookId"`
+	// The `version` that the webhook had when the client read it. If the version has changed since then,
+	// the mutation changes nothing, and returns the user error `VersionConflict` and the current
+	// webhook. If this field is omitted, the server does not check the version.
+	ExpectedVersion *int32 `json:"expectedVersion,omitempty"`
+}
+
 // Pieces of one product to send back.
 type ReturnLineInput struct {
 	// The product's SKU.
@@ -602,6 +663,18 @@ type ReturnLineInput struct {
 	Quantity int32 `json:"quantity"`
 	// Why the customer sends the pieces back. It has up to 200 bytes.
 	Reason string `json:"reason"`
+}
+
+// A webhook that gets a new secret.
+type RotateWebhookSecretInput struct {
+	// The webhook's ID.
+	WebhookID string `json:"webhookId"`
+	// A key, such as a new UUID, that makes it safe to send this request again. After the mutation
+	// succeeds, the server stores the key for 24 hours. If the caller sends the same input and key
+	// again, the server changes nothing and returns the result of the first request. The key has up to
+	// 128 bytes and must not contain `#`. Different callers can use the same key. On a server without
+	// authentication, all clients count as one caller.
+	IdempotencyKey *string `json:"idempotencyKey,omitempty"`
 }
 
 // The adjustments of an order.

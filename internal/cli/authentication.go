@@ -54,6 +54,11 @@ func watchSecrets(ctx context.Context, cfg config.Config, opts server.Options, e
 			}
 		},
 	}
+	if keys := cfg.Table.WebhookKeys; keys != nil {
+		onChange[config.WebhookKeySetting] = func(text []byte) {
+			_ = keys.Change(string(text)) // the error is nil, because the setting has been validated
+		}
+	}
 	for _, w := range opts.Webhooks {
 		onChange[config.WebhookSetting(w)] = func(secrets []byte) {
 			_ = w.ChangeSecrets(string(secrets)) // the error is nil, because the setting has been validated

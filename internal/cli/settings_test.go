@@ -224,6 +224,21 @@ func TestWebhookSecretRotation(t *testing.T) {
 	}
 }
 
+// The keys that encrypt the secrets of webhooks can be changed without a restart. They do not appear
+// in the log.
+func TestKeysOfWebhooksRotate(t *testing.T) {
+	const first, second = "YWJjZGVmZ2hpamtsbW5vcHFyc3R1dnd4eXoxMjM0NTY=", "MTIzNDU2YWJjZGVmZ2hpamtsbW5vcHFyc3R1dnd4eXo="
+	keys := newFile(t, first+"\n")
+	c, _, clock := watchingServer(t, "-addr 127.0.0.1:0", "ORDERGRAPH_WEBHOOK_KEY_FILE="+string(keys))
+	for _, text := range []string{second + "\n" + first + "\n", "MARKER", strings.Repeat("A", 43) + "="} {
+		keys.write(t, text)
+		clock.Advance(10 * time.Second)
+	}
+	if log := c.stderr.String(); strings.Count(log, "a secret has changed") != 1 || strings.Count(log, "cannot use the changed file") != 2 || strings.Contains(log, "MARKER") || strings.Contains(log, "YWJj") {
+		t.Errorf("the log is %s", log)
+	}
+}
+
 // The commands of docs/webhooks.md record payments. The order is paid by both together, so it is
 // confirmed.
 func TestCommandsOfWebhookDocs(t *testing.T) {
@@ -261,7 +276,7 @@ func TestAllSecretsRotate(t *testing.T) {
 			}
 		}
 	}
-	if want := []string{"ORDERGRAPH_CURSOR_KEY", "ORDERGRAPH_JWT_SECRET", "ORDERGRAPH_WEBHOOK_SECRETS_STRIPE", "ORDERGRAPH_WEBHOOK_SECRETS_PAYMENTS"}; !slices.Equal(secrets, want) {
+	if want := []string{"ORDERGRAPH_CURSOR_KEY", "ORDERGRAPH_JWT_SECRET", "ORDERGRAPH_WEBHOOK_SECRETS_STRIPE", "ORDERGRAPH_WEBHOOK_SECRETS_PAYMENTS", "ORDERGRAPH_WEBHOOK_KEY"}; !slices.Equal(secrets, want) {
 		t.Errorf("the secrets are %q, want %q: rotate the others in watchSecrets, and test it", secrets, want)
 	}
 }

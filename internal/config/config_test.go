@@ -92,7 +92,7 @@ func TestEveryVariableIsRead(t *testing.T) {
 	}
 	for _, s := range settings() {
 		tested := s.Exceeded != "" || slices.ContainsFunc(set, func(v string) bool { return strings.HasPrefix(v, s.Name+"=") })
-		if elsewhere := slices.Contains([]string{"AUTH", "ORDERGRAPH_ADDR", "ORDERGRAPH_CONFIG", "ORDERGRAPH_DATA", "ORDERGRAPH_JWT_SECRET", "ORDERGRAPH_WEBHOOK_SECRETS_STRIPE", "ORDERGRAPH_WEBHOOK_SECRETS_PAYMENTS"}, s.Name); tested == elsewhere {
+		if elsewhere := slices.Contains([]string{"AUTH", "ORDERGRAPH_ADDR", "ORDERGRAPH_CONFIG", "ORDERGRAPH_DATA", "ORDERGRAPH_JWT_SECRET", "ORDERGRAPH_WEBHOOK_KEY", "ORDERGRAPH_WEBHOOK_SECRETS_STRIPE", "ORDERGRAPH_WEBHOOK_SECRETS_PAYMENTS"}, s.Name); tested == elsewhere {
 			t.Errorf("the setting %s is covered by this test: %t, and listed as covered by another test: %t", s.Name, tested, elsewhere)
 		}
 	}

@@ -36,7 +36,7 @@ func effective(t *testing.T, c config.Config, name string) config.EffectiveSetti
 // validText returns a text that is valid for the setting and differs from its default.
 func validText(t *testing.T, s setting.Setting) string {
 	t.Helper()
-	for _, text := range []string{"a secret of more than thirty-two letters", "7", "7s", "on", "off", "none", "debug", "dynamodb", "catalog", ":7", "EUR", "https://a.example", "host.example", "whsec_c2VjcmV0IG9mIGEgd2ViaG9vaw==", "10.0.0.0/8", "ADMIN=2", "text", "json"} {
+	for _, text := range []string{"a secret of more than thirty-two letters", "7", "7s", "on", "off", "none", "debug", "dynamodb", "catalog", ":7", "EUR", "https://a.example", "host.example", "whsec_c2VjcmV0IG9mIGEgd2ViaG9vaw==", "10.0.0.0/8", "ADMIN=2", "text", "json", "YWJjZGVmZ2hpamtsbW5vcHFyc3R1dnd4eXoxMjM0NTY="} {
 		if text != s.Default && s.Set(text) == nil {
 			return text
 		}

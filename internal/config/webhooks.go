@@ -1,9 +1,11 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/ordergraph/ordergraph/dynamo/change"
 	"github.com/ordergraph/ordergraph/internal/provider"
 	"github.com/ordergraph/ordergraph/internal/setting"
 )
@@ -33,9 +35,20 @@ func (c *Config) webhookSettings() (all []setting.Setting) {
 	return all
 }
 
+// WebhookKeySetting is the name of the setting with the keys that encrypt the secrets of webhooks.
+const WebhookKeySetting = "ORDERGRAPH_WEBHOOK_KEY"
+
 // outgoingWebhookSettings returns the settings of webhooks to which events are sent.
 func (c *Config) outgoingWebhookSettings() []setting.Setting {
+	parseKeys := func(text string) (err error) {
+		if setting.CanBeGuessed(text) {
+			return errors.New("can be guessed, because it has too few different characters: set it to the output of `openssl rand -base64 32`")
+		}
+		c.Table.WebhookKeys, err = change.NewWebhookKeys(text)
+		return err
+	}
 	return []setting.Setting{
+		{Name: WebhookKeySetting, Value: setting.ParsedSecret(parseKeys), Meaning: "keys that encrypt the secrets of [webhooks](webhooks.md#outgoing-webhooks), each on its own line; generate a key with `openssl rand -base64 32`; the first key encrypts, and all keys decrypt; must be the same on all servers"},
 		{Name: "ORDERGRAPH_WEBHOOK_ALLOWED_HOSTS", Value: setting.List(&c.WebhookAllowedHosts, "host names or IPv4 addresses like erp.internal or erp.internal:8443", isHostName), Meaning: "hosts, such as `erp.internal:8443`, to which [webhooks](webhooks.md#outgoing-requests) can send events although their addresses are private; without a port, all ports are allowed"},
 	}
 }

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -72,6 +73,7 @@ func parents() map[string][][2]string {
 		"Order":     {{`{ order(id: "` + order + `") { %s } }`, order}, {`{ order(id: "` + without + `") { %s } }`, without}, {`{ customer(id: "cust_01") { order(id: "` + order + `") { %s } } }`, order}},
 		"Product":   {{`{ product(sku: "prod_100") { %s } }`, "prod_100"}, {`{ orderItem(orderId: "` + item + `", productId: "prod_100") { product { %s } } }`, "prod_100"}},
 		"Warehouse": {{`{ warehouse(id: "wh_sea") { %s } }`, "wh_sea"}},
+		"Webhook":   {{`{ webhooks(first: 1) { nodes { %s } } }`, storetest.SmallOrderID(0)}},
 		"Employee":  {{`{ employee(id: "rep_001") { %s } }`, "rep_001"}},
 	}
 }
@@ -191,7 +193,7 @@ func (l forgedList) pages(t *testing.T, h http.Handler, cursors []string) [][]st
 			t.Fatalf("%s of %s: %.300s", l.call, l.query, w.Body)
 		}
 		for _, v := range inner {
-			data = v
+			data = bytes.TrimSuffix(bytes.TrimPrefix(v, []byte("[")), []byte("]")) // a list has one element
 		}
 		pages = nil
 	}
@@ -269,7 +271,13 @@ func TestForgedCursors(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		storetest.MakeReadable(t, storetest.RawTable{T: t, DB: db, Name: d.Name, Store: store}, model.EntityLowStock.Name)
+		r := storetest.RawTable{T: t, DB: db, Name: d.Name, Store: store}
+		for i := range 4 {
+			webhook, failure := commerce.WebhookID(storetest.SmallOrderID(i)), commerce.OrderID(storetest.SmallOrderID(i))
+			r.Put(model.EncodeWithEdges(&model.KeyBuilder{}, &commerce.Webhook{ID: webhook, CreatedAt: storetest.FirstOrderTime().Add(time.Duration(i/2) * time.Second)})[0])
+			r.Put(model.EncodeWithEdges(&model.KeyBuilder{}, &commerce.WebhookFailure{WebhookID: commerce.WebhookID(storetest.SmallOrderID(0)), OrderID: failure})[0])
+		}
+		storetest.MakeReadable(t, r, model.EntityLowStock.Name)
 		for i, sku := range []commerce.SKU{"prod_abc", "prod_def", "AVON-TORTOISE"} {
 			level := commerce.InventoryLevelChange{SKU: sku, WarehouseID: "wh_sea", Quantity: new(500 * (i + 1)), ReorderPoint: new(2000)}
 			if _, err := store.SetInventoryLevel(t.Context(), change.Caller{}, level); err != nil {

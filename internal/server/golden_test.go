@@ -231,10 +231,9 @@ func TestEveryAccessPatternHasAGoldenQuery(t *testing.T) {
 		"AP43": "the table of the sample does not have the sales by day",
 		"AP51": "the table of the sample does not have the list of low stock",
 		"AP52": "only subscriptions read it",
-		"AP57": "only the delivery of events reads it",
-		"AP58": "only the delivery of events reads it",
-		"AP59": "only the delivery of events reads it",
 		"AP60": "the table of the sample does not list changes",
+		"AP58": "the sample has no webhooks",
+		"AP59": "the sample has no webhooks",
 		"AP55": "the table of the sample does not list orders to ship",
 	}
 	for _, p := range model.AccessPatterns() {

@@ -65,7 +65,11 @@ func versions(s *fixture, t testing.TB) map[string]versionedMutation {
 	level.elsewhere, level.mark = map[string]types.AttributeValue{"quantity": number(8)}, `"quantity":8`
 	named := map[string]types.AttributeValue{"name": storetest.Str("Another name")}
 	address := versionedMutation{input: mutationInput{"shippingAddress": mutationInput{"recipient": "Bo", "line1": "2 High St", "city": "Leeds", "countryCode": "GB"}}}
+	webhook := s.addWebhook(t)
+	hooked := versionedMutation{input: webhook, pk: fmt.Sprintf("WEBHOOK#%s", webhook["webhookId"]), sk: "#METADATA", version: 1, elsewhere: map[string]types.AttributeValue{"url": storetest.Str("https://another.example.com")}, mark: "https://another.example.com"}
 	all := map[string]versionedMutation{
+		"pauseWebhook":          hooked,
+		"resumeWebhook":         hooked,
 		"updateCustomer":        {input: mutationInput{"id": "bob", "phoneNumbers": []string{"+1"}}, pk: "CUSTOMER#bob", sk: "#METADATA", version: 1, elsewhere: named, mark: "Another name"},
 		"assignAccountRep":      {input: mutationInput{"customerId": "ann", "employeeId": "sam"}, pk: "CUSTOMER#ann", sk: "#METADATA", version: 1, elsewhere: named, mark: "Another name"},
 		"confirmOrder":          order(),

@@ -74,6 +74,23 @@ func externalInput(more mutationInput, before ...string) func(*fixture, testing.
 	}
 }
 
+// changesListed returns an input for a table with the list of all changes.
+func changesListed(input mutationInput) func(*fixture, testing.TB) mutationInput {
+	return func(s *fixture, t testing.TB) mutationInput {
+		s.listChanges(t)
+		return input
+	}
+}
+
+// webhookInput returns an input for a new webhook.
+func webhookInput(more mutationInput) func(*fixture, testing.TB) mutationInput {
+	return func(s *fixture, t testing.TB) mutationInput {
+		input := s.addWebhook(t)
+		maps.Copy(input, more)
+		return input
+	}
+}
+
 // erasing returns an input for a deleted customer with one order that is not erased yet. The
 // mutations in before have changed the order.
 func erasing(lines, notes int, before ...string) func(*fixture, testing.TB) mutationInput {
@@ -330,6 +347,26 @@ func costs() []writeCost {
 		{mutation: "recordPayment", variant: "a part of the total of an order that expires, unmatched before", input: unmatched(3, payment("CAPTURE", "1"))},
 		{mutation: "dismissUnmatchedPayment", usual: true, input: unmatched(0, mutationInput{"provider": "stripe", "reference": "ch_1"})},
 		{mutation: "dismissUnmatchedPayment", variant: "no such payment: refused", writesNothing: true, input: unpreparedInput(mutationInput{"provider": "stripe", "reference": "ch_1"})},
+		{mutation: "createWebhook", variant: "", usual: true, input: changesListed(hook())},
+		{mutation: "createWebhook", variant: "idempotency key", input: changesListed(hook().with("idempotencyKey", "k"))},
+		{mutation: "pauseWebhook", variant: "", usual: true, input: webhookInput(nil)},
+		{mutation: "resumeWebhook", variant: "", usual: true, input: webhookInput(nil)},
+		{mutation: "rotateWebhookSecret", variant: "", usual: true, input: webhookInput(nil)},
+		{mutation: "rotateWebhookSecret", variant: "idempotency key", input: webhookInput(mutationInput{"idempotencyKey": "k"})},
+		{mutation: "replayWebhook", variant: "", usual: true, input: webhookInput(mutationInput{"from": opening})},
+		{mutation: "replayWebhook", variant: "idempotency key", input: webhookInput(mutationInput{"from": opening, "idempotencyKey": "k"})},
+		{mutation: "deleteWebhook", variant: "", usual: true, input: webhookInput(nil)},
+		{mutation: "deleteWebhook", variant: fmt.Sprintf("%d orders set aside", commerce.MaxLines), lines: commerce.MaxLines, input: func(s *fixture, t testing.TB) mutationInput {
+			input := s.addWebhook(t)
+			id := commerce.WebhookID(input["webhookId"].(string))
+			for i := range commerce.MaxLines {
+				f := &commerce.WebhookFailure{WebhookID: id, OrderID: commerce.OrderID(storetest.SmallOrderID(i)), EventID: "e", RetryAt: opening, Since: opening}
+				if err := s.store.SaveWebhookFailure(t.Context(), f); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return input
+		}},
 		{mutation: "recordPayment", variant: "recorded before: answered with the payment", writesNothing: true, input: func(s *fixture, t testing.TB) mutationInput {
 			input := payment("CAPTURE", "1").with("orderId", s.place(t, "ann", "mug"))
 			s.mutate(t, "recordPayment", input)
@@ -605,7 +642,7 @@ func checkPattern(t testing.TB, p model.WritePattern, transaction transaction, l
 
 // checkReads compares the reads before a transaction with its pattern, and marks them as seen. If
 // the pattern says so, one record is read per line. Another record is read at most once for each
-// time that the pattern names it. The items of an order are read only if the pattern names them.
+// time that the pattern names it. A list is read only if the pattern names one.
 func (s *fixture) checkReads(t testing.TB, p model.WritePattern, lines int, seen map[string]bool) {
 	t.Helper()
 	found := map[string]int{}
@@ -619,8 +656,8 @@ func (s *fixture) checkReads(t testing.TB, p model.WritePattern, lines int, seen
 		note(name)
 	}
 	if slices.Contains(s.wire.operationNames(), "Query") {
-		if note(itemsQuery); !p.ReadsItems {
-			t.Errorf("%s queries the items of an order, but does not declare this", p.ID)
+		if note(itemsQuery); !p.ReadsItems && len(p.Lists) == 0 {
+			t.Errorf("%s queries a list, but does not declare this", p.ID)
 		}
 	}
 	for _, e := range p.ReadsPerLine {

@@ -73,7 +73,7 @@ func newFixtureWithOptions(t testing.TB, db *dynamodb.Client, dataset commerce.D
 		}
 	})
 	s := &fixture{db: db, wire: w, clock: &clock{now: opening}}
-	opts.Clock, opts.Entropy = s.clock.Now, &countingEntropy{}
+	opts.Clock, opts.Entropy, opts.WebhookKeys = s.clock.Now, &countingEntropy{}, webhookKeys(t, "a")
 	s.store = storetest.NewTable(t, watched, opts)
 	description, err := s.store.DescribeTable(t.Context())
 	if err != nil {
