@@ -554,3 +554,17 @@ func TestEventsKeepToTheirBounds(t *testing.T) {
 		}
 	})
 }
+
+// A page of changes reads the partitions of all statuses and of the other changes, and then the
+// orders.
+func TestBoundOfChanges(t *testing.T) {
+	for _, c := range []struct {
+		first, shards, requests int
+		units                   float64
+	}{{1, 1, 6 + 1, 7.5}, {1, 4, 24 + 1, 20}, {100, 1, 28, 324.5}, {100, 4, 349, 488.5}} {
+		most := bounded(t, fmt.Sprintf(`{ changes(first: %d) { nodes { version order { status } } } }`, c.first), c.shards)
+		if most.Requests != c.requests || most.ReadUnits != c.units {
+			t.Errorf("with %d shards, a page of %d changes takes %+v, want %d requests and %v read units", c.shards, c.first, most, c.requests, c.units)
+		}
+	}
+}
