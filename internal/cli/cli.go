@@ -37,7 +37,6 @@ import (
 	"github.com/ordergraph/ordergraph/internal/sampledata"
 	"github.com/ordergraph/ordergraph/internal/server"
 	"github.com/ordergraph/ordergraph/internal/telemetry"
-	"github.com/ordergraph/ordergraph/internal/webhook"
 )
 
 // Environment contains the parts of the process that a command uses, such as standard output.
@@ -414,6 +413,7 @@ func serve(ctx context.Context, args []string, env Environment) error {
 	}
 	watchSecrets(ctx, cfg, serving, env)
 	expireOrders(ctx, store, log, env)
+	defer dispatchWebhooks(ctx, cfg, serving, log)()
 	adminAddr, closeAdmin, err := listenAdmin(cfg, handler, serving)
 	if err != nil {
 		return err
@@ -453,7 +453,7 @@ func newHandler(ctx context.Context, cfg config.Config, serving server.Options, 
 	opts := &serving.Graph
 	opts.Cursors, opts.Limits, opts.Rates, opts.NoIntrospection = paging.NewCursorSigner(cfg.CursorKey), cfg.Limits, cfg.Rates, !cfg.Introspection
 	opts.Extension = cfg.Extension
-	opts.CheckWebhookURL = webhook.NewSender(webhook.SenderOptions{AllowedHosts: cfg.WebhookAllowedHosts}).CheckURL
+	opts.CheckWebhookURL = newWebhookSender(cfg).CheckURL
 	serving.NoGraphiQL = !cfg.GraphiQL
 	var err error
 	if opts.Prices, err = readPrices(cfg); err != nil {

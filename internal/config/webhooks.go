@@ -48,7 +48,7 @@ func (c *Config) outgoingWebhookSettings() []setting.Setting {
 		return err
 	}
 	return []setting.Setting{
-		{Name: WebhookKeySetting, Value: setting.ParsedSecret(parseKeys), Meaning: "keys that encrypt the secrets of [webhooks](webhooks.md#outgoing-webhooks), each on its own line; generate a key with `openssl rand -base64 32`; the first key encrypts, and all keys decrypt; must be the same on all servers"},
+		{Name: WebhookKeySetting, Value: setting.ParsedSecret(parseKeys), Meaning: "keys that encrypt the secrets of [webhooks](webhooks.md#outgoing-webhooks), one in each line; the first encrypts, and all decrypt; must be the same on all servers"},
 		{Name: "ORDERGRAPH_WEBHOOK_ALLOWED_HOSTS", Value: setting.List(&c.WebhookAllowedHosts, "host names or IPv4 addresses like erp.internal or erp.internal:8443", isHostName), Meaning: "hosts, such as `erp.internal:8443`, to which [webhooks](webhooks.md#outgoing-requests) can send events although their addresses are private; without a port, all ports are allowed"},
 	}
 }
