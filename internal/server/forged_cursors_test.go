@@ -370,7 +370,15 @@ func checkForged(t *testing.T, h http.Handler, l forgedList) {
 // TestCursorsWithoutAPosition queries every list with validly signed cursors that contain no
 // position.
 func TestCursorsWithoutAPosition(t *testing.T) {
-	h, j := handler(t, sampleThrough(t, forward), slog.LevelInfo)
+	db := storetest.Engines()[0].Client(t)
+	store := storetest.SampleStore(t, db)
+	d, err := store.DescribeTable(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	webhook := &commerce.Webhook{ID: commerce.WebhookID(storetest.SmallOrderID(0)), CreatedAt: storetest.FirstOrderTime()}
+	storetest.RawTable{T: t, DB: db, Name: d.Name, Store: store}.Put(model.EncodeWithEdges(&model.KeyBuilder{}, webhook)[0])
+	h, j := handler(t, store, slog.LevelInfo)
 	for _, l := range forgedLists(t) {
 		for name, position := range map[string]string{
 			"empty": "", "not UTF-8": "a\xff", "half a surrogate": "\xed\xa0\x80", "1001 bytes": strings.Repeat("a", 1001), "1025 bytes": strings.Repeat("a", 1025), "2049 bytes": strings.Repeat("\x00", 2049),
