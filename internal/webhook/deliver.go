@@ -131,14 +131,13 @@ func (r round) send(ctx context.Context, event *commerce.Event, previous int) (O
 	case err != nil:
 		return Outcome{Err: err}, nil
 	}
-	start := r.Store.Now()
-	outcome := r.Sender.Send(ctx, Message{ID: string(event.ID), URL: r.webhook.URL, Body: body, Secrets: r.secrets, At: start})
+	start := time.Now()
+	outcome := r.Sender.Send(ctx, Message{ID: string(event.ID), URL: r.webhook.URL, Body: body, Secrets: r.secrets, At: r.Store.Now()})
 	if ctx.Err() != nil && outcome.Err != nil {
 		return outcome, ctx.Err()
 	}
 	if r.Observe != nil {
-		end := r.Store.Now()
-		r.Observe(ctx, Delivery{Webhook: r.webhookID, Event: event, Outcome: outcome, Duration: end.Sub(start), Lag: end.Sub(event.At), Bytes: len(body)})
+		r.Observe(ctx, Delivery{Webhook: r.webhookID, Event: event, Outcome: outcome, Duration: time.Since(start), Lag: r.Store.Now().Sub(event.At), Bytes: len(body)})
 	}
 	return outcome, nil
 }
