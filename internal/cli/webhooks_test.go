@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -40,7 +42,11 @@ func TestServeDeliversEvents(t *testing.T) {
 		w.WriteHeader(http.StatusNoContent)
 	}))
 	defer receiver.Close()
-	c, url := serve(t, "-addr 127.0.0.1:0", append(variables, "ORDERGRAPH_ADMIN_ADDR=0", "ORDERGRAPH_LOG_LEVEL=error",
+	manifest := filepath.Join(t.TempDir(), "documents.json")
+	if err := os.WriteFile(manifest, []byte(`{"mail": "query Mail($orderId: ID!) { order(id: $orderId) { status customer { name } } }"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, url := serve(t, "-addr 127.0.0.1:0", append(variables, "ORDERGRAPH_ADMIN_ADDR=0", "ORDERGRAPH_DOCUMENTS="+manifest, "ORDERGRAPH_LOG_LEVEL=error",
 		"ORDERGRAPH_WEBHOOK_KEY=MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=", "ORDERGRAPH_WEBHOOK_ALLOWED_HOSTS="+strings.TrimPrefix(receiver.URL, "http://"))...)
 	var created struct {
 		Data struct {
@@ -79,9 +85,20 @@ func TestServeDeliversEvents(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Fatal("no request arrived: ", postQuery(t, url, `{ webhooks { nodes { state lastError failures { nodes { error } } } } }`))
 	}
+	// The events of another webhook contain the answer of a trusted document.
+	postQuery(t, url, fmt.Sprintf(`mutation { createWebhook(input: { url: "%s/mail", topics: [TAGS_CHANGED], documentId: "mail" }) { webhook { id } userErrors { message } } }`, receiver.URL))
+	postQuery(t, url, `mutation { tagOrder(input: { orderId: "01HVNR4Q3R0000000000000002", add: ["gift"] }) { order { id } } }`)
+	select {
+	case r := <-requests:
+		if !strings.Contains(r.body, `"result":{"data":{"order":{"status":"PENDING","customer":{"name":"Alice Chen"}}}}`) || strings.Contains(r.body, `"order":{"id"`) {
+			t.Errorf("got %s", r.body)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("no request arrived: ", postQuery(t, url, `{ webhooks { nodes { state lastError failures { nodes { error } } } } }`))
+	}
 	metrics := metricsURL(t, c)
 	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		if _, text := get(t, metrics+"/metrics"); strings.Contains(text, "ordergraph_webhook_deliveries_total{result=\"delivered\"} 1\n") && strings.Contains(text, "ordergraph_webhooks{state=\"active\"} 1\n") {
+		if _, text := get(t, metrics+"/metrics"); strings.Contains(text, "ordergraph_webhook_deliveries_total{result=\"delivered\"} 2\n") && strings.Contains(text, "ordergraph_webhooks{state=\"active\"} 2\n") {
 			break
 		} else if time.Now().After(end) {
 			t.Fatal(text)
