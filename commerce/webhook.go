@@ -1,7 +1,6 @@
 package commerce
 
 import (
-	"net/url"
 	"slices"
 	"time"
 )
@@ -144,23 +143,4 @@ func (s WebhookState) Lag(now time.Time) time.Duration {
 		return 0
 	}
 	return max(0, now.Sub(*s.PendingSince))
-}
-
-// CheckWebhookURL returns an InvalidInput if events cannot be sent to a URL.
-func CheckWebhookURL(text string) error {
-	reject := func(format string, args ...any) error {
-		return NewInvalidInput(FieldPath("url"), format, args...)
-	}
-	if len(text) > MaxWebhookURL {
-		return reject("has %d bytes: use at most %d", len(text), MaxWebhookURL)
-	}
-	switch u, err := url.Parse(text); {
-	case err != nil || u.Scheme != "https" || u.Hostname() == "":
-		return reject("is not a complete URL that begins with https://")
-	case u.User != nil:
-		return reject("contains a user or a password: remove them, because each request is signed")
-	case u.Fragment != "":
-		return reject("contains a fragment: remove the # and what follows")
-	}
-	return nil
 }

@@ -77,7 +77,7 @@ type Options struct {
 	// If TrustedOnly is true, all documents that are not trusted are rejected.
 	TrustedOnly bool
 	// CheckWebhookURL returns a commerce.InvalidInput if events cannot be sent to the URL of a new
-	// webhook. The default is commerce.CheckWebhookURL.
+	// webhook. The default accepts URLs with https and a host.
 	CheckWebhookURL func(url string) error
 	// EventTime limits the execution of one event of a subscription. 0 means no limit.
 	EventTime time.Duration

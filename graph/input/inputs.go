@@ -20,8 +20,8 @@ type Validator struct {
 	// currency applies to amounts without a currency code.
 	currency   commerce.Currency
 	userErrors commerce.UserErrors
-	// CheckWebhookURL returns an InvalidInput if events cannot be sent to a URL. The default is
-	// commerce.CheckWebhookURL. CheckWebhookDocument returns an error if the result of a document
+	// CheckWebhookURL returns an InvalidInput if events cannot be sent to a URL. The default
+	// accepts URLs with https and a host. CheckWebhookDocument returns an error if the result of a document
 	// cannot be sent.
 	CheckWebhookURL, CheckWebhookDocument func(string) error
 }
@@ -170,12 +170,31 @@ func parseReference(s string) (string, error) { return commerce.ParsePaymentRefe
 func parseWebhookRequestURL(c *Validator, url string) string {
 	check := c.CheckWebhookURL
 	if check == nil {
-		check = commerce.CheckWebhookURL
+		check = checkWebhookURL
 	}
 	for _, e := range commerce.UserErrorsOf(check(url)) {
 		c.reject(e)
 	}
 	return url
+}
+
+// checkWebhookURL returns a commerce.InvalidInput if events cannot be sent to a URL.
+func checkWebhookURL(text string) error {
+	reject := func(format string, args ...any) error {
+		return commerce.NewInvalidInput(commerce.FieldPath("url"), format, args...)
+	}
+	if len(text) > commerce.MaxWebhookURL {
+		return reject("has %d bytes: use at most %d", len(text), commerce.MaxWebhookURL)
+	}
+	switch u, err := url.Parse(text); {
+	case err != nil || u.Scheme != "https" || u.Hostname() == "":
+		return reject("is not a complete URL that begins with https://")
+	case u.User != nil:
+		return reject("contains a user or a password: remove them, because each request is signed")
+	case u.Fragment != "":
+		return reject("contains a fragment: remove the # and what follows")
+	}
+	return nil
 }
 
 func parseTopics(_ *Validator, topics []commerce.EventType) []commerce.EventType {
