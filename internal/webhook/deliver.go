@@ -126,7 +126,9 @@ func (r round) deliverOrder(ctx context.Context, id commerce.OrderID, first, las
 func (r round) send(ctx context.Context, event *commerce.Event, previous int) (Outcome, error) {
 	body, err := r.payload(ctx, r.webhook, event, previous)
 	switch {
-	case errors.Is(err, table.ErrUnavailable) || ctx.Err() != nil:
+	case ctx.Err() != nil:
+		return Outcome{}, ctx.Err()
+	case errors.Is(err, table.ErrUnavailable):
 		return Outcome{}, err
 	case err != nil:
 		return Outcome{Err: err}, nil

@@ -1,9 +1,12 @@
 package webhook_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"net"
@@ -45,6 +48,11 @@ type world struct {
 	poll    time.Duration
 	// If later is true, addWebhook adds only the receiver.
 	later bool
+	// request, if set, sees each request of a new server to the table. If it returns an error, the
+	// request fails.
+	request func(r *http.Request, body string) error
+	// execute, if set, is called before each Options.Execute of a new server.
+	execute func(context.Context, commerce.OrderID) error
 }
 
 // inWorld runs a test in a new world.
@@ -156,7 +164,7 @@ func (w *world) startServer() *server {
 	w.Helper()
 	ctx, cancel := context.WithCancel(w.Context())
 	s := &server{stop: cancel, done: make(chan struct{})}
-	store := w.open(dynamodb.New(w.db.Options(), func(o *dynamodb.Options) { o.HTTPClient = &mortalClient{o.HTTPClient, &s.dead} }), 0)
+	store := w.open(dynamodb.New(w.db.Options(), func(o *dynamodb.Options) { o.HTTPClient = &mortalClient{o.HTTPClient, &s.dead, w.request} }), 0)
 	opts := w.network.SenderOptions()
 	dial := opts.Dial
 	opts.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -169,8 +177,18 @@ func (w *world) startServer() *server {
 		return c, err
 	}
 	s.sender = webhook.NewSender(opts)
+	execute, before := webhook.NewExecute(graph.Options{Store: store}), w.execute
 	s.Dispatcher = webhook.NewDispatcher(webhook.Options{
-		Store: store, Sender: s.sender, Secrets: testSecrets, Execute: webhook.NewExecute(graph.Options{Store: store}), PollInterval: w.poll,
+		Store: store, Sender: s.sender, Secrets: testSecrets, PollInterval: w.poll,
+		Execute: func(ctx context.Context, documentID string, id commerce.OrderID) (json.RawMessage, error) {
+			if before != nil {
+				if err := before(ctx, id); err != nil {
+					return nil, err
+				}
+				ctx = context.WithoutCancel(ctx)
+			}
+			return execute(ctx, documentID, id)
+		},
 		Source: "urn:ordergraph:test", Log: slog.New(slog.NewTextHandler(w.Output(), &slog.HandlerOptions{Level: slog.LevelError})),
 	})
 	go func() {
@@ -183,14 +201,25 @@ func (w *world) startServer() *server {
 
 // mortalClient fails after the server is dead.
 type mortalClient struct {
-	next dynamodb.HTTPClient
-	dead *atomic.Bool
+	next    dynamodb.HTTPClient
+	dead    *atomic.Bool
+	request func(r *http.Request, body string) error
 }
 
 // Do implements dynamodb.HTTPClient.
 func (c *mortalClient) Do(r *http.Request) (*http.Response, error) {
 	if c.dead.Load() {
 		return nil, errors.New("the server is dead")
+	}
+	if c.request != nil {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		if err := c.request(r, string(body)); err != nil {
+			return nil, err
+		}
 	}
 	return c.next.Do(r)
 }
