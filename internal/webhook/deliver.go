@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/ordergraph/ordergraph/commerce"
@@ -18,19 +19,29 @@ type round struct {
 	secrets []string
 }
 
-// deliver first delivers the events of orders whose retry is due, and then new events.
+// deliver delivers the events of orders whose retry is due, and new events. After failures, it
+// begins with the one or the other in turn, because only one request may be possible.
 //
 // Errors: errors from table.WrapError. An error of the endpoint is no error here.
 func (r round) deliver(ctx context.Context) error {
-	now := r.Store.Now()
-	due := r.dueOrders(now)
-	if err := r.forEachOrder(ctx, len(due), func(ctx context.Context, i int) error { return r.retry(ctx, due[i]) }); err != nil {
-		return err
+	parts := []func(context.Context) error{r.deliverDue, r.deliverNew}
+	if r.failures()%2 == 1 {
+		slices.Reverse(parts)
 	}
-	from := r.cursor()
-	end, settled := lowestIDAt(now.Add(maxClockDifference)), lowestIDAt(now.Add(-table.LayoutDelay))
+	return errors.Join(parts[0](ctx), parts[1](ctx))
+}
+
+// deliverDue delivers the events of orders whose retry is due.
+func (r round) deliverDue(ctx context.Context) error {
+	due := r.dueOrders(r.Store.Now())
+	return r.forEachOrder(ctx, len(due), func(ctx context.Context, i int) error { return r.retry(ctx, due[i]) })
+}
+
+// deliverNew delivers the events after the cursor.
+func (r round) deliverNew(ctx context.Context) error {
+	from, end := r.cursor(), lowestIDAt(r.Store.Now().Add(maxClockDifference))
 	for from < end && !r.mustWait() {
-		events, to, err := r.recent.read(ctx, from, end)
+		events, to, settled, err := r.recent.read(ctx, from, end)
 		if err != nil {
 			return err
 		}
@@ -45,17 +56,29 @@ func (r round) deliver(ctx context.Context) error {
 }
 
 // forEachOrder calls do for n orders, for several at the same time. After failures, it calls do for
-// one order after the other.
+// one order after the other. If do fails for an order, forEachOrder continues with other orders,
+// until too many have failed. Then it returns the errors.
 func (r round) forEachOrder(ctx context.Context, n int, do func(context.Context, int) error) error {
 	if n == 0 {
 		return nil
 	}
-	return table.Parallel(ctx, n, r.concurrency(), func(ctx context.Context, i int) error {
-		if r.mustWait() {
+	var mu sync.Mutex
+	var failed []error
+	err := table.Parallel(ctx, n, r.concurrency(), func(ctx context.Context, i int) error {
+		mu.Lock()
+		wait := len(failed) >= maxFailures || r.mustWait()
+		mu.Unlock()
+		if wait {
 			return nil
 		}
-		return do(ctx, i)
+		if err := do(ctx, i); err != nil {
+			mu.Lock()
+			defer mu.Unlock()
+			failed = append(failed, err)
+		}
+		return nil
 	})
+	return errors.Join(append(failed, err)...)
 }
 
 // deliverPage delivers the events that the webhook wants and that are not delivered yet. It

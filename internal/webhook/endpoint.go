@@ -409,6 +409,13 @@ func (e *endpoint) concurrency() int {
 	return maxConcurrentOrders
 }
 
+// failures returns the number of failures since the last success.
+func (e *endpoint) failures() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.state.Failures
+}
+
 // isDelivered reports whether an event after the cursor is delivered.
 func (e *endpoint) isDelivered(id commerce.EventID) bool {
 	e.mu.Lock()

@@ -3,6 +3,7 @@ package webhook_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/internal/test/receivers"
 )
 
@@ -19,6 +21,17 @@ type orderSet struct{ sync.Map }
 
 func (s *orderSet) add(id commerce.OrderID)      { s.Store(id, true) }
 func (s *orderSet) has(id commerce.OrderID) bool { _, ok := s.Load(id); return ok }
+
+// refuse rejects the events of the orders in a set.
+func refuse(refused *orderSet) receivers.Behavior {
+	return func(x *receivers.Exchange) {
+		if refused.has(x.OrderID) {
+			receivers.Status(400)(x)
+			return
+		}
+		receivers.Healthy(x)
+	}
+}
 
 // An event whose request was not sent, because another order could not be read, is sent later.
 func TestInterruptedDeliveriesAreRepeated(t *testing.T) {
@@ -48,5 +61,76 @@ func TestInterruptedDeliveriesAreRepeated(t *testing.T) {
 		fails.Store(nil)
 		time.Sleep(2 * time.Minute)
 		w.verify("afterwards", e)
+	})
+}
+
+// An event that appears late in the list of changes, but within 48 seconds, is delivered to all
+// webhooks of a server that share the same read of the list.
+func TestEventsThatAppearLateAreDelivered(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.poll = 30 * time.Second // as with 30,000 events in a minute
+		first := w.addWebhook(receivers.Healthy, nil)
+		w.startServer()
+		time.Sleep(20 * time.Second)
+		second := w.addWebhook(receivers.Healthy, nil)
+		time.Sleep(20 * time.Second)
+		for i := range 40 {
+			pk := "ORDER#" + string(w.place(customer(i%20)))
+			for key := range w.raw.All() {
+				if sk, ok := strings.CutPrefix(key, pk+" "); ok && strings.HasPrefix(sk, "EVENT#") {
+					late := w.raw.Delete(pk, sk)
+					time.AfterFunc(46*time.Second, func() { w.raw.Put(late) })
+				}
+			}
+			time.Sleep(time.Second)
+		}
+		time.Sleep(3 * time.Minute)
+		w.verify("first", first)
+		w.verify("second", second)
+	})
+}
+
+// An endpoint that refuses many orders in succession still gets the events of all others.
+func TestManyRefusedOrdersDelayNoOthers(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.poll = 5 * time.Second
+		var refused orderSet
+		e := w.addWebhook(refuse(&refused), nil)
+		w.startServer()
+		time.Sleep(5 * time.Second)
+		for i := range 40 {
+			refused.add(w.place(customer(i % 20)))
+		}
+		time.Sleep(5 * time.Hour)
+		id := w.place("c1")
+		time.Sleep(15 * time.Minute)
+		if n := len(e.Accepted()); n != 1 {
+			t.Errorf("after 15 minutes, %d events of order %s are delivered, want 1", n, id)
+		}
+	})
+}
+
+// An order whose document can never be executed delays only its own events.
+func TestAnOrderThatCannotBeReadDelaysOnlyItself(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var broken orderSet
+		w.execute = func(_ context.Context, id commerce.OrderID) error {
+			if broken.has(id) {
+				return fmt.Errorf("%w: the order is too large", table.ErrUnavailable)
+			}
+			time.Sleep(10 * time.Millisecond)
+			return nil
+		}
+		e := w.addWebhook(receivers.Healthy, nil)
+		w.startServer()
+		time.Sleep(5 * time.Second)
+		broken.add(w.place("c1"))
+		for i := range 10 {
+			w.place(customer(i))
+		}
+		time.Sleep(5 * time.Second)
+		if n := len(e.Accepted()); n != 10 {
+			t.Errorf("%d events of other orders are delivered, want 10", n)
+		}
 	})
 }

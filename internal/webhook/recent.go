@@ -26,6 +26,8 @@ type recentChanges struct {
 	events   []*commerce.Event
 	from, to commerce.EventID
 	readAt   time.Time
+	// Events with IDs of at most settled are complete.
+	settled commerce.EventID
 }
 
 // maxReadsPerSecond is the number of changes that a server reads repeatedly in a second. If the
@@ -33,11 +35,13 @@ type recentChanges struct {
 const maxReadsPerSecond = 1000
 
 // read returns changes with after < ID <= to, sorted by ID. to is at most until, and less if there
-// are more changes.
-func (r *recentChanges) read(ctx context.Context, after, until commerce.EventID) (events []*commerce.Event, to commerce.EventID, err error) {
-	start := lowestIDAt(r.store.Now().Add(-table.LayoutDelay - 2*r.interval))
+// are more changes. After settled, events can still appear.
+func (r *recentChanges) read(ctx context.Context, after, until commerce.EventID) (events []*commerce.Event, to, settled commerce.EventID, err error) {
+	now := r.store.Now()
+	start, settled := lowestIDAt(now.Add(-table.LayoutDelay-2*r.interval)), lowestIDAt(now.Add(-table.LayoutDelay))
 	if after < start {
-		return r.store.Changes(ctx, after, until, pageSize)
+		events, to, err = r.store.Changes(ctx, after, until, pageSize)
+		return events, to, settled, err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -47,11 +51,11 @@ func (r *recentChanges) read(ctx context.Context, after, until commerce.EventID)
 		for to := start; to < until; {
 			var page []*commerce.Event
 			if page, to, err = r.store.Changes(ctx, to, until, pageSize); err != nil {
-				return nil, "", err
+				return nil, "", "", err
 			}
 			all = append(all, page...)
 		}
-		r.events, r.from, r.to, r.readAt = all, start, until, now
+		r.events, r.from, r.to, r.readAt, r.settled = all, start, until, now, settled
 	}
 	i, _ := slices.BinarySearchFunc(r.events, after, func(e *commerce.Event, after commerce.EventID) int {
 		if e.ID <= after {
@@ -59,7 +63,7 @@ func (r *recentChanges) read(ctx context.Context, after, until commerce.EventID)
 		}
 		return strings.Compare(string(e.ID), string(after))
 	})
-	return r.events[i:], r.to, nil
+	return r.events[i:], r.to, r.settled, nil
 }
 
 // memo contains values that several webhooks need at about the same time. It is safe for concurrent
