@@ -216,7 +216,7 @@ func (d *Dispatcher) acquire(ctx context.Context, webhooks []*commerce.Webhook, 
 // isActive reports whether events are delivered to a webhook. If it was disabled, it stays so until
 // an admin changes it.
 func isActive(w *commerce.Webhook, st *commerce.WebhookState) bool {
-	return !w.Paused && (st.DisabledReason == "" || st.WebhookVersion != w.Version)
+	return !w.Paused && (st.DisabledReason == "" || st.WebhookVersion < w.Version)
 }
 
 // isFree reports whether this server may take a lease: no server has it, or its owner has not

@@ -83,8 +83,10 @@ func newEndpoint(d *Dispatcher, w *commerce.Webhook, st commerce.WebhookState, f
 // configure passes the current settings of the webhook to the endpoint.
 func (e *endpoint) configure(w *commerce.Webhook) {
 	e.mu.Lock()
-	changed := e.webhook.Version != w.Version
-	e.webhook = w
+	changed := e.webhook.Version < w.Version // a read can return an older version again
+	if changed {
+		e.webhook = w
+	}
 	e.mu.Unlock()
 	if changed {
 		e.interrupt()
@@ -236,7 +238,7 @@ func (e *endpoint) step() time.Duration {
 // pauses end. After a replay, the endpoint starts again at the given event.
 func (e *endpoint) applySettings(now time.Time) (*commerce.Webhook, error) {
 	e.mu.Lock()
-	w, applied, restarted := e.webhook, e.state.WebhookVersion == e.webhook.Version, e.state.Cursor == "" || e.state.Restarts != e.webhook.Restarts
+	w, applied, restarted := e.webhook, e.state.WebhookVersion >= e.webhook.Version, e.state.Cursor == "" || e.state.Restarts != e.webhook.Restarts
 	failures := slices.Collect(maps.Values(e.setAside))
 	e.mu.Unlock()
 	if applied {
@@ -353,7 +355,7 @@ func (e *endpoint) isDraining() bool {
 func (e *endpoint) mustWait() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.draining || e.ctx.Err() != nil || e.state.RetryAt != nil || !isActive(e.webhook, &e.state) || e.webhook.Version != e.state.WebhookVersion
+	return e.draining || e.ctx.Err() != nil || e.state.RetryAt != nil || !isActive(e.webhook, &e.state) || e.webhook.Version > e.state.WebhookVersion
 }
 
 // setAsideOrder records that the delivery of an event has failed, so the events of this order wait

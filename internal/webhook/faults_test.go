@@ -12,8 +12,10 @@ import (
 	"time"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/internal/test/receivers"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
 // orderSet is a set of orders.
@@ -31,6 +33,26 @@ func refuse(refused *orderSet) receivers.Behavior {
 		}
 		receivers.Healthy(x)
 	}
+}
+
+// changeWebhook stores the next version of a webhook.
+func (w *world) changeWebhook(e *endpoint, change func(*commerce.Webhook)) (before *commerce.Webhook) {
+	w.Helper()
+	all, err := w.admin.Webhooks(w.Context())
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, hook := range all {
+		if hook.ID == e.hook {
+			changed := *hook
+			changed.Version, changed.UpdatedAt = hook.Version+1, time.Now()
+			change(&changed)
+			w.raw.Put(model.EncodeWithEdges(&model.KeyBuilder{}, &changed)[0])
+			return hook
+		}
+	}
+	w.Fatal("the webhook does not exist")
+	return nil
 }
 
 // An event whose request was not sent, because another order could not be read, is sent later.
@@ -87,6 +109,32 @@ func TestEventsThatAppearLateAreDelivered(t *testing.T) {
 		time.Sleep(3 * time.Minute)
 		w.verify("first", first)
 		w.verify("second", second)
+	})
+}
+
+// Webhooks are read eventually consistently, so a server can read an older version again. It does
+// not repeat the older replay.
+func TestOlderVersionsOfWebhooksAreIgnored(t *testing.T) {
+	inWorld(t, func(w *world) {
+		e := w.addWebhook(receivers.Healthy, nil)
+		w.startServer()
+		time.Sleep(5 * time.Second)
+		for i := range 5 {
+			w.place(customer(i))
+		}
+		time.Sleep(2 * time.Minute)
+		older := w.changeWebhook(e, func(h *commerce.Webhook) {
+			h.Restarts, h.From = h.Restarts+1, commerce.EventID(storetest.ULIDAt(time.Now(), 0))
+		})
+		time.Sleep(2 * time.Minute)
+		newer := w.changeWebhook(e, func(h *commerce.Webhook) { h.Version-- })
+		w.raw.Put(model.EncodeWithEdges(&model.KeyBuilder{}, older)[0])
+		time.Sleep(4 * time.Second)
+		w.raw.Put(model.EncodeWithEdges(&model.KeyBuilder{}, newer)[0])
+		time.Sleep(time.Minute)
+		if n := len(e.Requests()); n != 5 {
+			t.Errorf("the receiver got %d requests for 5 events", n)
+		}
 	})
 }
 
