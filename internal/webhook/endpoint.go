@@ -300,8 +300,9 @@ func (e *endpoint) record(event *commerce.Event, o Outcome, repeated bool) error
 	now, st := e.Store.Now(), &e.state
 	e.changed = true
 	if o.Err == nil {
-		if st.Failures > 0 { // the endpoint is available again, so retry the other orders now
-			for _, f := range e.setAside {
+		// The endpoint is available again, so retry the orders that have failed since the last success.
+		for _, f := range e.setAside {
+			if st.Failures >= maxFailures || st.Failures > 0 && (st.LastSuccessAt == nil || f.Since.After(*st.LastSuccessAt)) {
 				f.RetryAt = now
 			}
 		}
@@ -316,21 +317,27 @@ func (e *endpoint) record(event *commerce.Event, o Outcome, repeated bool) error
 	if st.LastSuccessAt != nil && st.LastSuccessAt.After(since) {
 		since = *st.LastSuccessAt
 	}
+	first := now // the first failure since then
+	for _, f := range e.setAside {
+		if f.Since.After(since) && f.Since.Before(first) {
+			first = f.Since
+		}
+	}
 	disabled := ""
 	switch {
 	case o.Status == http.StatusGone:
 		disabled = "the endpoint answered 410 Gone"
-	case now.Sub(since) > retention && st.Failures >= maxFailures:
+	case now.Sub(first) > retention && st.Failures >= maxFailures:
 		disabled = fmt.Sprintf("nothing could be delivered for %d days", retention/(24*time.Hour))
 	case o.Status == http.StatusTooManyRequests || o.RetryAfter > 0:
-		e.throttled++
-		at := now.Add(max(o.RetryAfter, backoff(e.throttled, maxEndpointPause)))
-		st.RetryAt = &at
+		if st.RetryAt == nil { // not counted again for requests that were sent before the pause
+			e.throttled++
+		}
+		e.pauseUntil(now.Add(max(o.RetryAfter, backoff(e.throttled, maxEndpointPause))))
 		return errPaused
 	case !repeated || st.Failures >= maxFailures:
 		if st.Failures++; st.Failures >= maxFailures {
-			at := now.Add(backoff(st.Failures-maxFailures+1, maxEndpointPause))
-			st.RetryAt = &at
+			e.pauseUntil(now.Add(backoff(st.Failures-maxFailures+1, maxEndpointPause)))
 		}
 		return nil
 	default:
@@ -339,6 +346,14 @@ func (e *endpoint) record(event *commerce.Event, o Outcome, repeated bool) error
 	st.DisabledReason = disabled
 	e.Log.ErrorContext(e.ctx, "a webhook was disabled: correct its endpoint, and then use resumeWebhook", "webhook", e.webhookID, "reason", disabled, "error", o.Err)
 	return errPaused
+}
+
+// pauseUntil sends no further requests before at, or before the end of a longer pause. The caller
+// holds mu.
+func (e *endpoint) pauseUntil(at time.Time) {
+	if e.state.RetryAt == nil || e.state.RetryAt.Before(at) {
+		e.state.RetryAt = &at
+	}
 }
 
 // errPaused means that the endpoint asked for a pause, or was disabled, so the event is not counted

@@ -158,6 +158,107 @@ func TestManyRefusedOrdersDelayNoOthers(t *testing.T) {
 	})
 }
 
+// A new failure, and the success after it, end no pauses of orders that failed before.
+func TestNewFailuresDoNotEndOtherPauses(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.poll = 5 * time.Second
+		var refused orderSet
+		e := w.addWebhook(refuse(&refused), nil)
+		w.startServer()
+		time.Sleep(5 * time.Second)
+		first := w.place("c1")
+		refused.add(first)
+		for i := range 60 {
+			time.Sleep(20 * time.Second)
+			w.place(customer(i % 20))
+			time.Sleep(20 * time.Second)
+			refused.add(w.place(customer(i % 20)))
+		}
+		failures, err := w.admin.WebhookFailures(t.Context(), e.hook)
+		if err != nil || len(failures) < 60 {
+			t.Fatalf("there are %d failures (%v)", len(failures), err)
+		}
+		for _, f := range failures {
+			if f.OrderID == first && f.Attempts > 20 {
+				t.Errorf("a refused event was sent %d times in %s", f.Attempts, w.admin.Now().Sub(f.Since))
+			}
+		}
+	})
+}
+
+// A webhook whose last event was a month ago is not disabled by some failures.
+func TestRareEventsDoNotDisableAWebhook(t *testing.T) {
+	inWorld(t, func(w *world) {
+		behavior := atomic.Bool{}
+		e := w.addWebhook(func(x *receivers.Exchange) {
+			if behavior.Load() {
+				receivers.Status(500)(x)
+				return
+			}
+			receivers.Healthy(x)
+		}, nil)
+		s := w.startServer()
+		time.Sleep(5 * time.Second)
+		w.place("c1")
+		time.Sleep(time.Minute)
+		s.shutDown()
+		time.Sleep(30 * 24 * time.Hour)
+		w.servers = nil
+		w.startServer()
+		behavior.Store(true)
+		time.Sleep(10 * time.Second)
+		for i := range 10 {
+			w.place(customer(i))
+		}
+		time.Sleep(3 * time.Minute)
+		behavior.Store(false)
+		time.Sleep(15 * time.Minute)
+		w.verify("afterwards", e)
+	})
+}
+
+// While several requests are in progress, the longest pause applies, and several requests for the
+// same pause count once.
+func TestPausesAreObeyedAndNotMultiplied(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.poll = 5 * time.Second
+		var requests atomic.Int32
+		long := w.addWebhook(func(x *receivers.Exchange) {
+			switch n := requests.Add(1); {
+			case n == 1:
+				receivers.Limit(0, 10*time.Minute, nil)(x)
+			case n <= 8:
+				receivers.Slow(2*time.Second, receivers.Status(500))(x)
+			default:
+				receivers.Healthy(x)
+			}
+		}, nil)
+		var shortRequests atomic.Int32
+		short := w.addWebhook(func(x *receivers.Exchange) {
+			if shortRequests.Add(1) <= 8 {
+				receivers.Slow(2*time.Second, receivers.Limit(0, time.Second, nil))(x)
+				return
+			}
+			receivers.Healthy(x)
+		}, nil)
+		w.startServer()
+		time.Sleep(6 * time.Second)
+		for i := range 10 {
+			w.place(customer(i))
+		}
+		time.Sleep(30 * time.Second)
+		if n := len(short.Accepted()); n != 10 {
+			t.Errorf("30 seconds after a pause of one second, %d events of 10 are delivered", n)
+		}
+		time.Sleep(9 * time.Minute)
+		if n := requests.Load(); n != 8 {
+			t.Errorf("%d requests were sent during the pause", n-8)
+		}
+		time.Sleep(30 * time.Minute)
+		w.verify("long", long)
+	})
+}
+
 // An order whose document can never be executed delays only its own events.
 func TestAnOrderThatCannotBeReadDelaysOnlyItself(t *testing.T) {
 	inWorld(t, func(w *world) {
