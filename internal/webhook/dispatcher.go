@@ -31,9 +31,12 @@ import (
 const (
 	renewInterval = 3 * time.Second
 	// idleInterval is the time between two renewals of a lease whose state does not change.
-	idleInterval = 6 * time.Second
+	idleInterval = 4 * time.Second
 	leaseTime    = 12 * time.Second
 	leaseMargin  = 2 * time.Second
+	// drainTime is the time for the requests in progress before a lease is given to another server. It
+	// is short, because the server renews no other lease meanwhile.
+	drainTime = time.Second
 )
 
 // maxConcurrentSaves is the number of states that a server writes at the same time.
@@ -115,7 +118,7 @@ func (d *Dispatcher) Run(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewInterval)
 	defer cancel()
-	_ = d.forEach(ctx, d.current(), (*endpoint).release)
+	_ = d.forEach(ctx, d.current(), commerce.MaxWebhooks, (*endpoint).release)
 }
 
 // current returns the webhooks whose lease the server has.
@@ -125,11 +128,11 @@ func (d *Dispatcher) current() []*endpoint {
 	return slices.Collect(maps.Values(d.endpoints))
 }
 
-func (d *Dispatcher) forEach(ctx context.Context, all []*endpoint, do func(*endpoint, context.Context)) error {
+func (d *Dispatcher) forEach(ctx context.Context, all []*endpoint, limit int, do func(*endpoint, context.Context)) error {
 	if len(all) == 0 {
 		return nil
 	}
-	return table.Parallel(ctx, len(all), maxConcurrentSaves, func(ctx context.Context, i int) error {
+	return table.Parallel(ctx, len(all), limit, func(ctx context.Context, i int) error {
 		do(all[i], ctx)
 		return nil
 	})
@@ -141,7 +144,7 @@ func (d *Dispatcher) share(ctx context.Context) error {
 	defer cancel()
 	webhooks, err := d.Store.Webhooks(ctx)
 	if err != nil {
-		_ = d.forEach(ctx, d.current(), (*endpoint).renew)
+		_ = d.forEach(ctx, d.current(), maxConcurrentSaves, (*endpoint).renew)
 		return err
 	}
 	wanted := map[commerce.WebhookID]*commerce.Webhook{}
@@ -156,7 +159,7 @@ func (d *Dispatcher) share(ctx context.Context) error {
 			d.forget(e)
 		}
 	}
-	_ = d.forEach(ctx, d.current(), (*endpoint).renew)
+	_ = d.forEach(ctx, d.current(), maxConcurrentSaves, (*endpoint).renew)
 	states, err := d.Store.WebhookStates(ctx, slices.Collect(maps.Keys(wanted)))
 	if err != nil {
 		return err

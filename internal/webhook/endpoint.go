@@ -93,12 +93,14 @@ func (e *endpoint) configure(w *commerce.Webhook) {
 	}
 }
 
-// drain waits until the requests in progress have ended, or until ctx ends.
+// drain waits until the requests in progress have ended, for at most drainTime.
 func (e *endpoint) drain(ctx context.Context) {
 	e.mu.Lock()
 	e.draining = true
 	e.mu.Unlock()
 	e.interrupt()
+	ctx, cancel := context.WithTimeout(ctx, drainTime)
+	defer cancel()
 	select {
 	case <-e.done:
 	case <-ctx.Done():

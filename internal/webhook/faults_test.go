@@ -259,6 +259,31 @@ func TestPausesAreObeyedAndNotMultiplied(t *testing.T) {
 	})
 }
 
+// A server that shuts down gives back all its leases within seconds, although most endpoints do not
+// respond.
+func TestLeasesOfSlowEndpointsAreGivenBack(t *testing.T) {
+	inWorld(t, func(w *world) {
+		for range 20 {
+			w.addWebhook(receivers.Hang, nil)
+		}
+		e := w.addWebhook(receivers.Healthy, nil)
+		first := w.startServer()
+		time.Sleep(5 * time.Second)
+		for i := range 4 {
+			w.place(customer(i))
+		}
+		time.Sleep(3 * time.Second)
+		first.shutDown()
+		second := w.startServer()
+		w.servers = []*server{second}
+		time.Sleep(8 * time.Second)
+		if n := second.Stats().Webhooks; n != 21 {
+			t.Errorf("8 seconds later, the next server has %d webhooks", n)
+		}
+		w.verify("healthy", e)
+	})
+}
+
 // An order whose document can never be executed delays only its own events.
 func TestAnOrderThatCannotBeReadDelaysOnlyItself(t *testing.T) {
 	inWorld(t, func(w *world) {
