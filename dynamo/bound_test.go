@@ -138,7 +138,7 @@ func TestRecordSizesStayWithinBounds(t *testing.T) {
 	must(store.SaveWebhookState(ctx, &commerce.WebhookState{
 		WebhookID: webhook.ID, Owner: name, Sequence: 1, Wanted: name, Cursor: webhook.From, RetryAt: &at, DisabledReason: text, LastError: text, LastErrorAt: &at, LastSuccessAt: &at, PendingSince: &at, Delivered: slices.Repeat([]commerce.EventID{webhook.From}, commerce.MaxWebhookDelivered),
 	}, 0))
-	must(store.SaveWebhookFailure(ctx, &commerce.WebhookFailure{WebhookID: webhook.ID, OrderID: placed.ID, EventID: webhook.From, RetryAt: at, Since: at, Error: text}))
+	must(store.SaveWebhookFailure(ctx, &commerce.WebhookFailure{WebhookID: webhook.ID, OrderID: placed.ID, EventID: webhook.From, RetryAt: at, Since: at, Error: text}, name))
 
 	// Only check and eraseCustomer write the record of a deletion.
 	_, err = db.PutItem(ctx, &dynamodb.PutItemInput{TableName: &table, Item: map[string]types.AttributeValue{

@@ -54,7 +54,7 @@ func (s *Store) WebhookStates(ctx context.Context, ids []commerce.WebhookID) (ma
 func (s *Store) SaveWebhookState(ctx context.Context, state *commerce.WebhookState, previousSequence int) error {
 	w := webhookWrites{s: s, b: s.table.KeyBuilder()}
 	if previousSequence == 0 {
-		w.checkWebhook(state.WebhookID)
+		w.check(&model.EntityWebhook, state.WebhookID, table.RecordExists)
 		w.put(state, table.RecordNotExists)
 	} else {
 		w.put(state, table.CompareAttribute(model.AttrSequence, "=", model.Num(previousSequence)))
@@ -75,21 +75,23 @@ func (s *Store) WebhookFailures(ctx context.Context, id commerce.WebhookID) ([]*
 }
 
 // SaveWebhookFailure sets an order aside for a webhook, or replaces the stored failure of this
-// order.
+// order, if owner has the lease of the webhook.
 //
 // Errors: ErrWebhookChanged, table.ClockError, errors from table.WrapError.
-func (s *Store) SaveWebhookFailure(ctx context.Context, f *commerce.WebhookFailure) error {
+func (s *Store) SaveWebhookFailure(ctx context.Context, f *commerce.WebhookFailure, owner string) error {
 	w := webhookWrites{s: s, b: s.table.KeyBuilder()}
-	w.checkWebhook(f.WebhookID)
+	w.check(&model.EntityWebhookState, f.WebhookID, table.CompareAttribute(model.AttrOwner, "=", model.Str(owner)))
 	w.put(f, nil)
 	return w.commit(ctx, model.WebhookFailures.ID)
 }
 
-// DeleteWebhookFailure deletes the failure of an order. If there is none, it does nothing.
+// DeleteWebhookFailure deletes the failure of an order, if owner has the lease of the webhook. If
+// there is no failure, it does nothing.
 //
-// Errors: table.ClockError, errors from table.WrapError.
-func (s *Store) DeleteWebhookFailure(ctx context.Context, id commerce.WebhookID, order commerce.OrderID) error {
+// Errors: ErrWebhookChanged, table.ClockError, errors from table.WrapError.
+func (s *Store) DeleteWebhookFailure(ctx context.Context, id commerce.WebhookID, order commerce.OrderID, owner string) error {
 	w := webhookWrites{s: s, b: s.table.KeyBuilder()}
+	w.check(&model.EntityWebhookState, id, table.CompareAttribute(model.AttrOwner, "=", model.Str(owner)))
 	k := w.b.IdentifyingKey(&model.EntityWebhookFailure, string(id), string(order))
 	w.writes = append(w.writes, table.Write{Key: k, Units: model.TransactWriteUnits(nil, k.Attributes()), Action: types.TransactWriteItem{
 		Delete: &types.Delete{TableName: &s.table.Name, Key: k.Attributes()},
@@ -133,11 +135,11 @@ func (w *webhookWrites) put(v any, when table.Condition) {
 	w.writes = append(w.writes, table.Write{Key: model.KeyOf(record), Units: model.TransactWriteUnits(nil, record), Action: types.TransactWriteItem{Put: put}})
 }
 
-// checkWebhook adds the condition that the webhook exists.
-func (w *webhookWrites) checkWebhook(id commerce.WebhookID) {
+// check adds a condition on the record of a webhook or of its state.
+func (w *webhookWrites) check(of *model.Entity, id commerce.WebhookID, when table.Condition) {
 	var e table.Expression
-	k := w.b.IdentifyingKey(&model.EntityWebhook, string(id))
-	check := &types.ConditionCheck{TableName: &w.s.table.Name, Key: k.Attributes(), ConditionExpression: aws.String(table.RecordExists(&e)), ExpressionAttributeNames: e.Names}
+	k, condition := w.b.IdentifyingKey(of, string(id)), when(&e)
+	check := &types.ConditionCheck{TableName: &w.s.table.Name, Key: k.Attributes(), ConditionExpression: &condition, ExpressionAttributeNames: e.Names, ExpressionAttributeValues: e.Values}
 	w.writes = append(w.writes, table.Write{Key: k, Units: model.TransactWriteUnits(nil, k.Attributes()), Action: types.TransactWriteItem{ConditionCheck: check}})
 }
 

@@ -47,7 +47,7 @@ func TestRecordsOfWebhooks(t *testing.T) {
 			}
 		}
 		changed(s.SaveWebhookState(ctx, state, 0))
-		changed(s.SaveWebhookFailure(ctx, failure))
+		changed(s.SaveWebhookFailure(ctx, failure, "a"))
 
 		w := putWebhook(t, r, id)
 		all, err := s.Webhooks(ctx)
@@ -71,17 +71,19 @@ func TestRecordsOfWebhooks(t *testing.T) {
 			t.Errorf("the states are %+v, want %+v", states, next)
 		}
 
-		must(s.SaveWebhookFailure(ctx, failure))
+		must(s.SaveWebhookFailure(ctx, failure, "b"))
 		failure.Attempts = 2
-		must(s.SaveWebhookFailure(ctx, failure))
+		must(s.SaveWebhookFailure(ctx, failure, "b"))
 		failures, err := s.WebhookFailures(ctx, id)
 		must(err)
 		if len(failures) != 1 || !reflect.DeepEqual(failures[0], failure) {
 			t.Errorf("the failures are %+v, want %+v", failures, failure)
 		}
 		r.CheckClean()
+		changed(s.SaveWebhookFailure(ctx, failure, "a"))
+		changed(s.DeleteWebhookFailure(ctx, id, failure.OrderID, "a"))
 		for range 2 {
-			must(s.DeleteWebhookFailure(ctx, id, failure.OrderID))
+			must(s.DeleteWebhookFailure(ctx, id, failure.OrderID, "b"))
 		}
 		if failures, err = s.WebhookFailures(ctx, id); err != nil || len(failures) > 0 {
 			t.Errorf("after the deletion, the failures are %+v, %v", failures, err)

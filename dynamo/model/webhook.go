@@ -31,7 +31,7 @@ func webhookAttributes(a *attributeVisitor, w *commerce.Webhook) {
 // webhookStateAttributes declares the attributes of a webhook's state.
 func webhookStateAttributes(a *attributeVisitor, s *commerce.WebhookState) {
 	textAttribute(a, attrWebhookID, &s.WebhookID, commerce.ULIDLength)
-	optionalTextAttribute(a, "owner", &s.Owner, commerce.MaxName)
+	optionalTextAttribute(a, AttrOwner, &s.Owner, commerce.MaxName)
 	a.number(AttrSequence, &s.Sequence)
 	optionalTextAttribute(a, "wanted", &s.Wanted, commerce.MaxName)
 	optionalTextAttribute(a, "cursor", &s.Cursor, commerce.ULIDLength)
@@ -61,8 +61,12 @@ func webhookFailureAttributes(a *attributeVisitor, f *commerce.WebhookFailure) {
 
 const attrWebhookID = "webhookId"
 
-// AttrSequence is the attribute of a webhook's state that counts its writes.
-const AttrSequence = "sequence"
+// Attributes of a webhook's state: AttrSequence counts its writes, and AttrOwner is the server that
+// has the lease.
+const (
+	AttrSequence = "sequence"
+	AttrOwner    = "owner"
+)
 
 // DecodeWebhook decodes a webhook.
 //

@@ -120,7 +120,7 @@ func TestWebhooks(t *testing.T) {
 		}
 		w := s.stored(t)
 		at, since := s.clock.Now(), s.clock.Now().Add(-90*time.Second)
-		state := &commerce.WebhookState{WebhookID: w.ID, Sequence: 1, WebhookVersion: 1, Failures: 2, LastError: "status 500", LastErrorAt: &at, LastSuccessAt: &since, Pending: 3, PendingSince: &since}
+		state := &commerce.WebhookState{WebhookID: w.ID, Owner: "a", Sequence: 1, WebhookVersion: 1, Failures: 2, LastError: "status 500", LastErrorAt: &at, LastSuccessAt: &since, Pending: 3, PendingSince: &since}
 		failure := &commerce.WebhookFailure{WebhookID: w.ID, OrderID: "01HVMK3P2Q0000000000000002", EventID: "01HVMK3P2Q0000000000000003", Attempts: 4, RetryAt: at, Since: since, Error: "status 503"}
 		save := func(previous int) {
 			t.Helper()
@@ -129,7 +129,7 @@ func TestWebhooks(t *testing.T) {
 			}
 		}
 		save(0)
-		if err := s.store.SaveWebhookFailure(t.Context(), failure); err != nil {
+		if err := s.store.SaveWebhookFailure(t.Context(), failure, "a"); err != nil {
 			t.Fatal(err)
 		}
 		got := list()
@@ -165,7 +165,7 @@ func TestWebhooks(t *testing.T) {
 		}
 		for i := range commerce.MaxLines + 2 {
 			failure.OrderID = commerce.OrderID(fmt.Sprintf("01HVMK3P2Q00000000000001%02d", i))
-			if err := s.store.SaveWebhookFailure(t.Context(), failure); err != nil {
+			if err := s.store.SaveWebhookFailure(t.Context(), failure, "a"); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -359,9 +359,12 @@ func costs() []writeCost {
 		{mutation: "deleteWebhook", variant: fmt.Sprintf("%d orders set aside", commerce.MaxLines), lines: commerce.MaxLines, input: func(s *fixture, t testing.TB) mutationInput {
 			input := s.addWebhook(t)
 			id := commerce.WebhookID(input["webhookId"].(string))
+			if err := s.store.SaveWebhookState(t.Context(), &commerce.WebhookState{WebhookID: id, Owner: "a", Sequence: 1}, 0); err != nil {
+				t.Fatal(err)
+			}
 			for i := range commerce.MaxLines {
 				f := &commerce.WebhookFailure{WebhookID: id, OrderID: commerce.OrderID(storetest.SmallOrderID(i)), EventID: "e", RetryAt: opening, Since: opening}
-				if err := s.store.SaveWebhookFailure(t.Context(), f); err != nil {
+				if err := s.store.SaveWebhookFailure(t.Context(), f, "a"); err != nil {
 					t.Fatal(err)
 				}
 			}

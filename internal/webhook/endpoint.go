@@ -394,7 +394,7 @@ func (e *endpoint) setAsideOrder(event *commerce.Event, failure error) (bool, er
 		pause = maxLatePause
 	}
 	f.Error, f.RetryAt = truncate(failure.Error()), now.Add(backoff(f.Attempts, pause))
-	if err := e.Store.SaveWebhookFailure(e.ctx, &f); err != nil {
+	if err := e.Store.SaveWebhookFailure(e.ctx, &f, e.id); err != nil {
 		return false, err
 	}
 	e.mu.Lock()
@@ -473,7 +473,7 @@ func (e *endpoint) setPending(n int, oldest *commerce.Event) {
 
 // resumeOrder removes an order from those that are set aside.
 func (e *endpoint) resumeOrder(f *commerce.WebhookFailure) error {
-	if err := e.Store.DeleteWebhookFailure(e.ctx, f.WebhookID, f.OrderID); err != nil {
+	if err := e.Store.DeleteWebhookFailure(e.ctx, f.WebhookID, f.OrderID, e.id); err != nil {
 		return err
 	}
 	e.mu.Lock()

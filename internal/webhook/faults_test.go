@@ -1,9 +1,11 @@
 package webhook_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -306,5 +308,56 @@ func TestAnOrderThatCannotBeReadDelaysOnlyItself(t *testing.T) {
 		if n := len(e.Accepted()); n != 10 {
 			t.Errorf("%d events of other orders are delivered, want 10", n)
 		}
+	})
+}
+
+// A server that was frozen cannot delete the failure of an order after another server has taken the
+// lease over.
+func TestAFrozenServerDeletesNoFailures(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var refused orderSet
+		e := w.addWebhook(refuse(&refused), nil)
+		var first *server
+		applied := make(chan struct{})
+		w.request = func(r *http.Request, body string) error {
+			if !strings.HasSuffix(r.Header.Get("X-Amz-Target"), "TransactWriteItems") || !strings.Contains(body, `"Delete"`) || !strings.Contains(body, string(e.hook)) {
+				return nil
+			}
+			first.dead.Store(true)
+			late := r.Clone(context.WithoutCancel(r.Context()))
+			late.Body = io.NopCloser(bytes.NewReader([]byte(body)))
+			time.AfterFunc(5*time.Minute, func() {
+				defer close(applied)
+				if response, err := w.db.Options().HTTPClient.Do(late); err == nil {
+					_ = response.Body.Close()
+				}
+			})
+			return errors.New("the server is frozen")
+		}
+		first = w.startServer()
+		time.Sleep(5 * time.Second)
+		id := w.place("c1")
+		refused.add(id)
+		time.Sleep(2 * time.Second)
+		refused.Delete(id)
+		time.Sleep(10 * time.Second)
+		if !first.dead.Load() {
+			t.Fatal("the first server did not retry the event")
+		}
+		w.request = nil
+		second := w.startServer()
+		time.Sleep(2 * time.Minute)
+		w.verify("the second server", e)
+		refused.add(id)
+		w.move(id, commerce.Confirmed)
+		<-applied
+		if failures, err := w.admin.WebhookFailures(t.Context(), e.hook); err != nil || len(failures) != 1 {
+			t.Errorf("the failures are %+v (%v)", failures, err)
+		}
+		second.kill()
+		w.servers = []*server{first, w.startServer()}
+		refused.Delete(id)
+		time.Sleep(3 * time.Hour)
+		w.verify("afterwards", e)
 	})
 }
