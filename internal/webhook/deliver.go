@@ -181,9 +181,9 @@ func (r round) undelivered(ctx context.Context, id commerce.OrderID, first, last
 		}
 		for _, event := range page.events {
 			switch {
-			case event.ID > r.webhook.From && !r.webhook.Wants(event):
+			case event.ID >= min(first, r.webhook.From) && !r.webhook.Wants(event):
 				continue
-			case event.ID > r.webhook.From && event.ID >= first && !r.isDelivered(event.ID):
+			case event.ID >= first && !r.isDelivered(event.ID):
 				events = append(events, event)
 				continue
 			case event.ID > r.webhook.From:

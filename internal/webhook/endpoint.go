@@ -247,7 +247,7 @@ func (e *endpoint) applySettings(now time.Time) (*commerce.Webhook, error) {
 		return w, nil
 	}
 	for _, f := range failures {
-		if f.RetryAt = now; restarted {
+		if f.RetryAt = now; restarted && f.EventID > w.From {
 			if err := e.resumeOrder(f); err != nil {
 				return nil, err
 			}
@@ -256,7 +256,10 @@ func (e *endpoint) applySettings(now time.Time) (*commerce.Webhook, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if st := &e.state; restarted {
-		st.Cursor, st.Restarts, st.Pending, st.PendingSince = w.From, w.Restarts, 0, nil
+		if st.Cursor == "" || st.Cursor > w.From { // a replay skips no event that was not delivered yet
+			st.Cursor = w.From
+		}
+		st.Restarts, st.Pending, st.PendingSince = w.Restarts, 0, nil
 		clear(e.delivered)
 	}
 	e.state.WebhookVersion, e.state.Failures, e.state.RetryAt, e.state.DisabledReason, e.throttled = w.Version, 0, nil, "", 0
@@ -448,7 +451,7 @@ func (e *endpoint) undeliveredOf(w *commerce.Webhook, events []*commerce.Event) 
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, event := range events {
-		if event.ID > w.From && w.Wants(event) && !e.delivered[event.ID] && e.setAside[event.OrderID] == nil {
+		if w.Wants(event) && !e.delivered[event.ID] && e.setAside[event.OrderID] == nil {
 			rest = append(rest, event)
 		}
 	}

@@ -361,3 +361,30 @@ func TestAFrozenServerDeletesNoFailures(t *testing.T) {
 		w.verify("afterwards", e)
 	})
 }
+
+// A replay that begins later than events that were not delivered yet does not skip them.
+func TestAReplaySkipsNothing(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.poll = 10 * time.Second
+		start := time.Now()
+		e := w.addWebhook(receivers.During(start.Add(time.Minute), start.Add(2*time.Hour), receivers.Status(503), receivers.Healthy), nil)
+		w.startServer()
+		time.Sleep(20 * time.Second)
+		first := w.place("c1")
+		time.Sleep(time.Minute)
+		w.move(first, commerce.Confirmed)
+		for i := range 10 {
+			w.place(customer(i))
+			time.Sleep(time.Minute)
+		}
+		w.changeWebhook(e, func(h *commerce.Webhook) {
+			h.Restarts, h.From = h.Restarts+1, commerce.EventID(storetest.ULIDAt(time.Now(), 0))
+		})
+		time.Sleep(3 * time.Hour)
+		for _, f := range receivers.Verify(w.history(e), e.Accepted()) {
+			if f.Kind != receivers.WrongPrevious { // the sequence of previous versions begins again
+				t.Error(f)
+			}
+		}
+	})
+}
