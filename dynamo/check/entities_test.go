@@ -45,7 +45,7 @@ func unverifiedChanges() map[string][]string {
 		"no other record has the value":                         alone,
 		"an event's time is in its ID, which orders the events": {"orderEvent.createdAt", "lastEvent.createdAt", "payment.createdAt", "fulfillment.createdAt", "fulfillment.updatedAt"},
 		"loaded orders have no last event, and the next change writes it": {
-			"lastEvent lost", "lastEvent.orderId", "lastEvent.actor", "lastEvent.to",
+			"lastEvent lost", "lastEvent.orderId", "lastEvent.orderVersion", "lastEvent.actor", "lastEvent.to",
 		},
 		"a repair has counted the orders":                                 {"lastEvent.reservationsCounted"},
 		"no other record repeats what a provider reported":                {"unmatchedPayment lost", "unmatchedPayment.currency", "unmatchedPayment.givenOrderId"},

@@ -146,7 +146,7 @@ func operations() []operation {
 					"idempotencyKey": fmt.Sprintf("4dcb8ec3-5b3c-4b3c-8a6c-%012d", n),
 				}}
 			},
-			requests: 2, readUnits: 3, orders: 1, items: 2, allocations: 1650,
+			requests: 2, readUnits: 3, orders: 1, items: 2, allocations: 1660,
 		},
 		{
 			name:     "ConfirmOrder",
@@ -154,7 +154,7 @@ func operations() []operation {
 			variables: func(n int) map[string]any {
 				return map[string]any{"input": map[string]any{"orderId": pendingOrderID(n), "idempotencyKey": fmt.Sprintf("9c7f3ad1-54c4-4d57-a3a2-%012d", n)}}
 			},
-			requests: 2, readUnits: 1, orders: 1, items: itemsPerOrder, allocations: 1320,
+			requests: 2, readUnits: 1, orders: 1, items: itemsPerOrder, allocations: 1330,
 		},
 	}
 }
