@@ -253,7 +253,7 @@ func TestPausesAreObeyedAndNotMultiplied(t *testing.T) {
 			t.Errorf("30 seconds after a pause of one second, %d events of 10 are delivered", n)
 		}
 		time.Sleep(9 * time.Minute)
-		if n := requests.Load(); n != 8 {
+		if n := requests.Load(); n > 8 { // the requests in progress before it
 			t.Errorf("%d requests were sent during the pause", n-8)
 		}
 		time.Sleep(30 * time.Minute)
