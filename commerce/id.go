@@ -150,6 +150,13 @@ func MinULIDAt(at time.Time) (string, bool) {
 	return id.String(), true
 }
 
+// MinEventIDAt returns the lowest ID that an event at the given time or later can have. For a time
+// that a ULID cannot represent, it returns an empty ID.
+func MinEventIDAt(at time.Time) EventID {
+	id, _ := MinULIDAt(at)
+	return EventID(id)
+}
+
 // ParseSearchText validates s as text that clients can search for.
 //
 // It returns an InvalidError if s is empty, is longer than limit bytes, or contains '#' or control

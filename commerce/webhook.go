@@ -137,7 +137,8 @@ func (w Webhook) Status(s WebhookState) WebhookStatus {
 	}
 }
 
-// Lag returns the age of the oldest event that is not delivered, or 0 if there is none.
+// Lag returns the age of the oldest event that is not delivered. If all are delivered, it returns
+// 0.
 func (s WebhookState) Lag(now time.Time) time.Duration {
 	if s.PendingSince == nil {
 		return 0

@@ -46,8 +46,8 @@ func executeMutation[C, T any](ctx context.Context, r *Resolver, do func(context
 	return p, err
 }
 
-// checkWebhookDocument returns an InvalidError unless a trusted document has the ID, and its result can
-// be sent with the event of an order.
+// checkWebhookDocument returns an InvalidError unless a trusted document has the ID, and its result
+// can be sent with the event of an order.
 func (r *Resolver) checkWebhookDocument(id string) error {
 	if !r.documents.HasTrusted() {
 		return commerce.NewInvalidError("cannot be used, because the server has no trusted documents: omit it, or let an operator set ORDERGRAPH_DOCUMENTS")

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/model"
@@ -41,7 +40,7 @@ func (m Mutations) CreateWebhook(ctx context.Context, caller Caller, cmd commerc
 		}
 		w := &commerce.Webhook{
 			ID: commerce.WebhookID(id), URL: cmd.URL, Topics: cmd.Topics, Statuses: cmd.Statuses, DocumentID: cmd.DocumentID,
-			From: firstEventAt(now), Version: 1, CreatedAt: now, UpdatedAt: now, CreatedBy: caller.Name,
+			From: commerce.MinEventIDAt(now), Version: 1, CreatedAt: now, UpdatedAt: now, CreatedBy: caller.Name,
 		}
 		if err := m.addSecret(w); err != nil {
 			return nil, err
@@ -49,12 +48,6 @@ func (m Mutations) CreateWebhook(ctx context.Context, caller Caller, cmd commerc
 		c.createWithCopies(w)
 		return w, nil
 	}))
-}
-
-// firstEventAt returns the lowest ID of an event at the given time.
-func firstEventAt(at time.Time) commerce.EventID {
-	id, _ := commerce.MinULIDAt(at)
-	return commerce.EventID(id)
 }
 
 // addSecret adds a random secret to a webhook, before the previous ones.
@@ -142,7 +135,7 @@ func (m Mutations) ReplayWebhook(ctx context.Context, caller Caller, cmd commerc
 		case cmd.From.After(c.table.Now()):
 			return commerce.NewInvalidInput(commerce.FieldPath("from"), "is in the future: use the time of the first change to send again")
 		}
-		w.From = firstEventAt(cmd.From)
+		w.From = commerce.MinEventIDAt(cmd.From)
 		w.Restarts++
 		return nil
 	})

@@ -46,12 +46,12 @@ func (f *Feed) ChangesRange(after commerce.EventID) (model.Range, error) {
 	if at, _ := after.Time(); after != "" && (at.Before(since) || f.table.EventPosition(after) == "") {
 		return model.Range{}, commerce.ErrorWithArgument("after", commerce.NewInvalidError("is not the ID of an event after which all changes are known: the table lists changes since %s; use the ID of the last event that you received, or omit `after`", since.Format(time.RFC3339)))
 	}
-	return model.Range{From: string(lowestIDAt(since)), To: string(f.lastListedID())}, nil
+	return model.Range{From: string(commerce.MinEventIDAt(since)), To: string(f.lastListedID())}, nil
 }
 
 // OrderTimeline reads the last events of an order with ID <= last, at most limit, and returns them
-// newest first, without events by other software. If there are earlier events, their IDs are at most
-// next. Otherwise, next is empty. The read is strongly consistent.
+// newest first, without events by other software. If there are earlier events, their IDs are at
+// most next. Otherwise, next is empty. The read is strongly consistent.
 //
 // Errors: errors of table.WrapError.
 func (f *Feed) OrderTimeline(ctx context.Context, order commerce.OrderID, last commerce.EventID, limit int) (events []*commerce.Event, next commerce.EventID, err error) {

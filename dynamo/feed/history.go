@@ -53,7 +53,7 @@ type orderHistory struct {
 // with an ID in the future, lastEventID ignores this event.
 func (h *orderHistory) lastEventID(ctx context.Context) (commerce.EventID, error) {
 	t, now := h.feed.table, h.feed.latestPossibleID()
-	id, err := h.lastEventUpTo(ctx, lowestIDAt(t.Now().Add(model.MaxClockSkew)))
+	id, err := h.lastEventUpTo(ctx, commerce.MinEventIDAt(t.Now().Add(model.MaxClockSkew)))
 	if err != nil || id <= now {
 		return id, err
 	}
@@ -157,9 +157,9 @@ func (h *customerHistory) recordedLastEvent(ctx context.Context) (commerce.Event
 func (h *customerHistory) lowestNextID(ctx context.Context) (commerce.EventID, error) {
 	last, err := h.feed.table.LastOrderUpdate(ctx, h.partition)
 	if last.IsZero() {
-		return lowestIDAt(time.UnixMilli(0)), err
+		return commerce.MinEventIDAt(time.UnixMilli(0)), err
 	}
-	return lowestIDAt(last.Truncate(time.Millisecond).Add(time.Millisecond)), err
+	return commerce.MinEventIDAt(last.Truncate(time.Millisecond).Add(time.Millisecond)), err
 }
 
 func (h *customerHistory) resumeError() error {
@@ -353,13 +353,7 @@ func (f *Feed) decodeTimeline(records []model.Reader) (events []*commerce.Event)
 func (f *Feed) latestPossibleID() commerce.EventID {
 	// Each measured difference has an error of up to one second, because HTTP Date headers contain
 	// whole seconds.
-	return lowestIDAt(f.table.Now().Add(2 * (table.MaxClockDifference + time.Second)))
-}
-
-// lowestIDAt returns the lowest ID that an event at the given time can have.
-func lowestIDAt(at time.Time) commerce.EventID {
-	id, _ := commerce.MinULIDAt(at)
-	return commerce.EventID(id)
+	return commerce.MinEventIDAt(f.table.Now().Add(2 * (table.MaxClockDifference + time.Second)))
 }
 
 // logUnreadable logs that a change cannot be delivered, because its record cannot be decoded.

@@ -64,7 +64,7 @@ func (h *statusHistory) lastEventID(context.Context) (commerce.EventID, error) {
 // lastListedID returns an ID up to which the table lists all events.
 func (f *Feed) lastListedID() commerce.EventID {
 	at, _ := f.latestPossibleID().Time()
-	return lowestIDAt(at.Add(-statusDelay))
+	return commerce.MinEventIDAt(at.Add(-statusDelay))
 }
 
 // events returns the events with from < ID <= last. If more is true, it returns at least one event.

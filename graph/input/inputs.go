@@ -20,8 +20,8 @@ type Validator struct {
 	// currency applies to amounts without a currency code.
 	currency   commerce.Currency
 	userErrors commerce.UserErrors
-	// CheckWebhookURL returns an InvalidInput if events cannot be sent to a URL. The default
-	// accepts URLs with https and a host. CheckWebhookDocument returns an error if the result of a document
+	// CheckWebhookURL returns an InvalidInput if events cannot be sent to a URL. The default accepts
+	// URLs with https and a host. CheckWebhookDocument returns an error if the result of a document
 	// cannot be sent.
 	CheckWebhookURL, CheckWebhookDocument func(string) error
 }
@@ -315,8 +315,8 @@ func parseAdjustments(c *Validator, in []*OrderAdjustmentInput) []commerce.Order
 	return parsed
 }
 
-// parseAdjustment parses an adjustment. Its amount has no currency yet, because the line items of the order
-// determine it.
+// parseAdjustment parses an adjustment. Its amount has no currency yet, because the line items of
+// the order determine it.
 func parseAdjustment(c *Validator, in *OrderAdjustmentInput, index string) commerce.OrderAdjustment {
 	const field = "adjustments"
 	a := commerce.OrderAdjustment{
@@ -405,7 +405,8 @@ func parseUnitPrice(c *Validator, in *MoneyInput) commerce.Money {
 	return parseMoney(c, commerce.ParsePrice, in, "unitPrice")
 }
 
-// parseAmount parses the amount of a payment. If the input has no currency code, c.currency applies.
+// parseAmount parses the amount of a payment. If the input has no currency code, c.currency
+// applies.
 func parseAmount(c *Validator, in *MoneyInput) commerce.Money {
 	return parseMoney(c, commerce.ParsePaymentAmount, in, "amount")
 }
@@ -501,8 +502,8 @@ func (in PlaceOrderInput) Command(c *Validator) commerce.OrderRequest {
 	}
 }
 
-// Request validates the input and returns an order with its lines and adjustments. The lines contain at
-// most commerce.MaxLines different products.
+// Request validates the input and returns an order with its lines and adjustments. The lines
+// contain at most commerce.MaxLines different products.
 //
 // If the input is invalid, Request returns commerce.UserErrors with InvalidInput and TooManyLines
 // errors.
@@ -580,7 +581,8 @@ func (in CancelOrderInput) Command(c *Validator) commerce.OrderStatusChange {
 	return parseStatusChange(c, commerce.Cancelled, in.OrderID, in.Note, in.ExpectedVersion)
 }
 
-// parseLines parses the lines of a fulfillment. If lines is nil, the fulfillment contains everything.
+// parseLines parses the lines of a fulfillment. If lines is nil, the fulfillment contains
+// everything.
 func parseLines(c *Validator, lines []*FulfillmentLineInput) []commerce.FulfillmentLine {
 	if lines == nil {
 		return nil

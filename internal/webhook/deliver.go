@@ -39,7 +39,7 @@ func (r round) deliverDue(ctx context.Context) error {
 
 // deliverNew delivers the events after the cursor.
 func (r round) deliverNew(ctx context.Context) error {
-	from, end := r.cursor(), lowestIDAt(r.Store.Now().Add(maxClockDifference))
+	from, end := r.cursor(), commerce.MinEventIDAt(r.Store.Now().Add(maxClockDifference))
 	for from < end && !r.mustWait() {
 		events, to, settled, err := r.recent.read(ctx, from, end)
 		if err != nil {
@@ -110,7 +110,7 @@ func (r round) deliverPage(ctx context.Context, events []*commerce.Event) (compl
 
 // retry delivers the events of an order that was set aside.
 func (r round) retry(ctx context.Context, f *commerce.WebhookFailure) error {
-	handled, err := r.deliverOrder(ctx, f.OrderID, f.EventID, lowestIDAt(r.Store.Now().Add(maxClockDifference)), true)
+	handled, err := r.deliverOrder(ctx, f.OrderID, f.EventID, commerce.MinEventIDAt(r.Store.Now().Add(maxClockDifference)), true)
 	if err != nil || !handled || r.hasFailedAgain(f) {
 		return err
 	}
@@ -169,7 +169,7 @@ func (r round) send(ctx context.Context, event *commerce.Event, previous int) (O
 
 // undelivered returns the events of an order with first <= ID <= last that the webhook wants and
 // that are not delivered yet, oldest first. previous is the version of the order after the last
-// event before them that the webhook wants, or 0 if there is none.
+// event before them that the webhook wants, or 0 if there was no such event.
 //
 // It reads the timeline of the order, because the index may contain a later event of an order
 // earlier.
@@ -220,9 +220,3 @@ func (r round) timelineUpTo(ctx context.Context, id commerce.OrderID, last comme
 // maxClockDifference is an upper bound for the difference between this server's clock and the time
 // in the ID of an event that another server has just written.
 const maxClockDifference = 2 * (table.MaxClockDifference + time.Second)
-
-// lowestIDAt returns the lowest ID that an event at the given time can have.
-func lowestIDAt(at time.Time) commerce.EventID {
-	id, _ := commerce.MinULIDAt(at)
-	return commerce.EventID(id)
-}

@@ -20,8 +20,11 @@ import (
 const (
 	// defaultPollInterval is the default of Options.PollInterval.
 	defaultPollInterval = time.Second
-	// pageSize is the maximum number of changes that a webhook that is behind reads at once.
+	// pageSize is the maximum number of changes that one read of the list returns.
 	pageSize = 1000
+	// catchUpPageSize is the same for a webhook that is behind. The cursor moves after each page, so
+	// after a takeover, at most this many events are delivered again.
+	catchUpPageSize = 100
 	// maxConcurrentOrders is the number of orders whose events are delivered to one webhook at the
 	// same time.
 	maxConcurrentOrders = 8

@@ -38,9 +38,9 @@ const maxReadsPerSecond = 1000
 // are more changes. After settled, events can still appear.
 func (r *recentChanges) read(ctx context.Context, after, until commerce.EventID) (events []*commerce.Event, to, settled commerce.EventID, err error) {
 	now := r.store.Now()
-	start, settled := lowestIDAt(now.Add(-table.LayoutDelay-2*r.interval)), lowestIDAt(now.Add(-table.LayoutDelay))
+	start, settled := commerce.MinEventIDAt(now.Add(-table.LayoutDelay-2*r.interval)), commerce.MinEventIDAt(now.Add(-table.LayoutDelay))
 	if after < start {
-		events, to, err = r.store.Changes(ctx, after, until, pageSize)
+		events, to, err = r.store.Changes(ctx, after, until, catchUpPageSize)
 		return events, to, settled, err
 	}
 	r.mu.Lock()
