@@ -83,10 +83,9 @@ func Parse(dir fs.FS) ([]Variant, error) {
 			return nil, fmt.Errorf("variant %q is listed twice, or has no name, about, area or file", v.Name)
 		}
 		seen[v.Name] = true
-		for _, e := range v.Edits {
-			if e.Old == "" || !strings.Contains(e.New, "variant("+strconv.Quote(v.Name)+")") {
-				return nil, fmt.Errorf("variant %q: the edit of %s has no old text, or its new text does not call variant(%q)", v.Name, e.File, v.Name)
-			}
+		switched := func(e Edit) bool { return strings.Contains(e.New, "variant("+strconv.Quote(v.Name)+")") }
+		if slices.ContainsFunc(v.Edits, func(e Edit) bool { return e.Old == "" }) || !slices.ContainsFunc(v.Edits, switched) {
+			return nil, fmt.Errorf("variant %q: an edit has no old text, or no new text calls variant(%[1]q)", v.Name)
 		}
 	}
 	return all, nil

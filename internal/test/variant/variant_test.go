@@ -36,7 +36,7 @@ func TestApply(t *testing.T) {
 		"another line":      {"=== a\nabut: a bug\n", "2: \"abut: a bug\\n\" is neither a text"},
 		"no edit":           {"=== a\nabout: a bug\narea: tests\n", "has no name, about, area or file"},
 		"the same name":     {patch("a", "f.go", "one\n", good) + patch("a", "f.go", "two\n", good), `variant "a" is listed twice`},
-		"no switch":         {patch("a", "f.go", "one\n", "two\n"), `its new text does not call variant("a")`},
+		"no switch":         {patch("a", "f.go", "one\n", "two\n"), `no new text calls variant("a")`},
 		"no file":           {patch("a", "g.go", "one\n", good), "g.go: file does not exist"},
 		"another text":      {patch("a", "f.go", "three\n", good), "the old text must occur exactly once in f.go"},
 		"part of a line":    {patch("a", "f.go", "ne\n", good), "the old text must occur exactly once in f.go"},
