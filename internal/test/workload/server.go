@@ -14,18 +14,22 @@ import (
 )
 
 // Serve starts a server for a Store and returns the URL of its GraphQL endpoint. The server writes
-// its log to log.
-func Serve(t testing.TB, store *dynamo.Store, log io.Writer) string {
+// its log to log. The functions in change set further options.
+func Serve(t testing.TB, store *dynamo.Store, log io.Writer, change ...func(*server.Options)) string {
 	t.Helper()
-	return listen(t, newHandler(t, store, log))
+	return listen(t, newHandler(t, store, log, change...))
 }
 
-func newHandler(t testing.TB, store *dynamo.Store, log io.Writer) http.Handler {
+func newHandler(t testing.TB, store *dynamo.Store, log io.Writer, change ...func(*server.Options)) http.Handler {
 	t.Helper()
-	handler, err := server.New(server.Options{
+	opts := server.Options{
 		Graph: graph.Options{Store: store, Cursors: paging.NewCursorSigner([]byte("a key for tests"))},
 		Log:   slog.New(slog.NewTextHandler(log, nil)),
-	})
+	}
+	for _, set := range change {
+		set(&opts)
+	}
+	handler, err := server.New(opts)
 	if err != nil {
 		t.Fatal(err)
 	}
