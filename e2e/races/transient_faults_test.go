@@ -3,7 +3,6 @@ package races_test
 import (
 	"errors"
 	"io"
-	"sync/atomic"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -144,31 +143,6 @@ func TestLastingFaultsOverHTTP(t *testing.T) {
 	})
 }
 
-// The transaction commits, but its response is lost. With an idempotency key, the client's second
-// request gets the result of the first.
-func TestLostReplyWithKey(t *testing.T) {
-	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
-		// The SDK does not repeat a request whose response is truncated.
-		s := newFaultyServer(t, db, smallFixture, firstTransactions(faults.TruncatedResponse))
-		c := workload.NewClient()
-		if a, err := c.Send(t.Context(), s.url, orderOnePiece("k")); !errors.Is(err, workload.ErrUnknownOutcome) {
-			t.Errorf("the first request returned %v, %v, want UNAVAILABLE", a, err)
-		}
-		made := storetest.AssertConsistent(t, db, s.table, 1)
-		if len(made.Orders) != 1 || s.faults.LostCommits() != 1 {
-			t.Fatalf("%d orders and %d lost responses, want 1 and 1", len(made.Orders), s.faults.LostCommits())
-		}
-		for range 3 {
-			if a, err := c.Send(t.Context(), s.url, orderOnePiece("k")); err != nil || a.Record().ID != made.Orders[0] {
-				t.Errorf("the repeated request returned %v, %v, want order %s", a, err, made.Orders[0])
-			}
-		}
-		if a := storetest.AssertConsistent(t, db, s.table, 1); len(a.Orders) != 1 || available(a) != 9 {
-			t.Errorf("%d orders and %d pieces left, want 1 and 9", len(a.Orders), available(a))
-		}
-	})
-}
-
 // Without an idempotency key, the SDK's token protects the transaction. When the connection breaks,
 // the SDK repeats the transaction with the same token, and the engine executes it once.
 func TestLostReplyWithoutKey(t *testing.T) {
@@ -191,44 +165,4 @@ func TestLostReplyWithoutKey(t *testing.T) {
 			})
 		})
 	}
-}
-
-// User errors depend on the records in the table. If a client repeats a request with the same key
-// while the first request is running, both requests order the same last unit. The second request
-// must not fail with INSUFFICIENT_STOCK.
-func TestConcurrentRetryOfLastPiece(t *testing.T) {
-	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
-		const pieces = 10
-		s := newFaultyServer(t, db, smallFixture, noFaults)
-		c := workload.NewClient()
-		var placed atomic.Int64
-		for i := range pieces {
-			key := string(rune('a' + i))
-			ids := make([]string, 4)
-			// Concurrent requests with one idempotency key order all remaining units.
-			inParallel(len(ids), len(ids), func(n int) {
-				m := orderOnePiece(key)
-				m.Input["items"] = []map[string]any{{"sku": "p0", "quantity": pieces}}
-				a, err := c.Send(t.Context(), s.url, m)
-				if err != nil || !a.Succeeded() {
-					t.Errorf("%s: %v, %v", key, a, err)
-					return
-				}
-				placed.Add(1)
-				ids[n] = a.Record().ID
-			})
-			for _, id := range ids {
-				if id != ids[0] {
-					t.Errorf("key %s returned different orders: %v", key, ids)
-				}
-			}
-			cancel := workload.Mutation{Field: "cancelOrder", Input: map[string]any{"orderId": ids[0]}}
-			if a, err := c.Send(t.Context(), s.url, cancel); err != nil || !a.Succeeded() {
-				t.Fatalf("cancelOrder: %v, %v", a, err)
-			}
-		}
-		if a := storetest.AssertConsistent(t, db, s.table, 1); len(a.Orders) != pieces || available(a) != pieces {
-			t.Errorf("%d orders and %d pieces left, want %d and %d", len(a.Orders), available(a), pieces, pieces)
-		}
-	})
 }
