@@ -34,60 +34,59 @@ func (e engine) send(operation, body string) string {
 	return w.Body.String()
 }
 
-// increment sends a transaction with a token, which adds a number to the item a.
-func (e engine) increment(token, by string) string {
-	return e.send("TransactWriteItems", fmt.Sprintf(`{"ClientRequestToken": %q, "TransactItems": [{"Update": {"TableName": "items", "Key": {"id": {"S": "a"}},
-		"UpdateExpression": "ADD n :n", "ExpressionAttributeValues": {":n": {"N": %q}}}}]}`, token, by))
+// update sends a transaction with a token, which updates the item a. The parameters follow those that are
+// always the same.
+func (e engine) update(parameters string) string {
+	return e.send("TransactWriteItems", `{"ClientRequestToken": "token", "TransactItems": [{"Update": {"TableName": "items", "Key": {"id": {"S": "a"}}, `+parameters+`}}]}`)
 }
 
-func (e engine) wantItem(id, item string) {
-	e.Helper()
-	if got, want := e.send("GetItem", fmt.Sprintf(`{"TableName": "items", "Key": {"id": {"S": %q}}}`, id)), `{"Item":`+item+`}`; got != want {
-		e.Errorf("the item is %s, want %s", got, want)
-	}
+// item returns the response with the item a.
+func (e engine) item() string {
+	return e.send("GetItem", `{"TableName": "items", "Key": {"id": {"S": "a"}}}`)
 }
 
 var engineRooms = []room{{
 	name: "token-ignored", sources: []string{"floci-io/floci#799", "nubo-db/dynoxide#124"},
 	there: "A DynamoDB engine executes a transaction again if it is repeated with the same token, always or at the same time.",
 	here:  "The transaction is executed once, and another transaction cannot have the token.",
-	test: func(t *testing.T) {
-		e := newEngine(t)
+	test: func(s *shop) {
+		e := newEngine(s.T)
 		var wg sync.WaitGroup
 		for range 8 {
 			wg.Go(func() {
-				if body := e.increment("token", "5"); body != "{}" {
+				if body := e.update(`"UpdateExpression": "ADD n :n", "ExpressionAttributeValues": {":n": {"N": "5"}}`); body != "{}" {
 					e.Errorf("the response is %s", body)
 				}
 			})
 		}
 		wg.Wait()
-		if body := e.increment("token", "6"); !strings.Contains(body, "IdempotentParameterMismatchException") {
+		if body := e.update(`"UpdateExpression": "REMOVE n"`); !strings.Contains(body, "IdempotentParameterMismatchException") {
 			e.Errorf("the response to another transaction is %s", body)
 		}
-		e.wantItem("a", `{"id":{"S":"a"},"n":{"N":"5"}}`)
+		if body := e.item(); body != `{"Item":{"id":{"S":"a"},"n":{"N":"5"}}}` {
+			e.Errorf("the item is %s", body)
+		}
 	},
 }, {
 	name: "same-transaction-in-other-bytes", sources: []string{"aws/aws-sdk-go-v2#1900", "localstack/localstack#6529"},
 	there: "A client sends a transaction again. The members of its objects have another order, so the engine takes it for another transaction.",
 	here:  "The order of members does not matter, and the transaction is executed once.",
-	test: func(t *testing.T) {
-		e := newEngine(t)
+	test: func(s *shop) {
+		e := newEngine(s.T)
 		const names = 8
 		for n := range names {
-			var updates, values, definitions []string
+			update, definitions := "", ""
 			for i := range names {
-				updates = append(updates, fmt.Sprintf("#n%d :v%d", i, i))
 				at := (i + n) % names // another sequence in each request
-				values, definitions = append(values, fmt.Sprintf(`":v%d": {"N": "1"}`, at)), append(definitions, fmt.Sprintf(`"#n%d": "n%d"`, at, at))
+				update += fmt.Sprintf(", #n%d :v", i)
+				definitions += fmt.Sprintf(`, "#n%d": "n%d"`, at, at)
 			}
-			body := e.send("TransactWriteItems", fmt.Sprintf(`{"ClientRequestToken": "token", "TransactItems": [{"Update": {"TableName": "items", "Key": {"id": {"S": "a"}},
-				"UpdateExpression": "ADD %s", "ExpressionAttributeValues": {%s}, "ExpressionAttributeNames": {%s}}}]}`, strings.Join(updates, ", "), strings.Join(values, ", "), strings.Join(definitions, ", ")))
+			body := e.update(fmt.Sprintf(`"UpdateExpression": "ADD %s", "ExpressionAttributeValues": {":v": {"N": "1"}}, "ExpressionAttributeNames": {%s}`, update[2:], definitions[2:]))
 			if body != "{}" {
 				e.Errorf("the response to request %d is %s", n, body)
 			}
 		}
-		if body := e.send("GetItem", `{"TableName": "items", "Key": {"id": {"S": "a"}}}`); strings.Count(body, `{"N":"1"}`) != names {
+		if body := e.item(); strings.Count(body, `{"N":"1"}`) != names {
 			e.Errorf("the item is %s", body)
 		}
 	},
@@ -95,8 +94,8 @@ var engineRooms = []room{{
 	name: "equal-sort-keys", sources: []string{"nubo-db/dynoxide#38", "architect/dynalite#43", "faiscadev/fakecloud#121"},
 	there: "Items have the same keys in an index. The pages of a Query or Scan of this index skip or repeat some of them.",
 	here:  "Each item is on one page, and the pages end.",
-	test: func(t *testing.T) {
-		e := newEngine(t)
+	test: func(s *shop) {
+		e := newEngine(s.T)
 		const items = 5
 		for i := range items {
 			e.send("PutItem", fmt.Sprintf(`{"TableName": "items", "Item": {"id": {"S": "i%d"}, "group": {"S": "g"}, "rank": {"N": "7"}}}`, i))

@@ -8,10 +8,14 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -24,7 +28,6 @@ import (
 	"github.com/ordergraph/ordergraph/internal/auth"
 	"github.com/ordergraph/ordergraph/internal/server"
 	"github.com/ordergraph/ordergraph/internal/test/authtest"
-	"github.com/ordergraph/ordergraph/internal/test/faults"
 	"github.com/ordergraph/ordergraph/internal/test/storetest"
 	"github.com/ordergraph/ordergraph/internal/test/workload"
 )
@@ -33,7 +36,7 @@ type input = map[string]any
 
 // shop is a table with a server. It contains the customers c0 to c2, and the products p0 to p2 at 1.50,
 // 2.50 and 3.50 USD. The warehouses w0 and w1 have two units of each product. Time passes only when it
-// is read, so IDs are always the same.
+// is read, so the order of IDs is always the same.
 type shop struct {
 	*testing.T
 	engine *embedded.Store
@@ -46,9 +49,7 @@ type shop struct {
 	interruption atomic.Pointer[func()]
 }
 
-func newShop(t *testing.T) *shop { return newShopWithShards(t, 1) }
-
-func newShopWithShards(t *testing.T, shards int) *shop {
+func newShop(t *testing.T, shards int) *shop {
 	t.Helper()
 	s := &shop{T: t, engine: embedded.New(), client: workload.NewClient()}
 	now := atomic.Int64{}
@@ -59,17 +60,40 @@ func newShopWithShards(t *testing.T, shards int) *shop {
 	storetest.LoadDataset(t, store, workload.Fixture{Customers: 3, Products: 3, Warehouses: 2, Employees: 2, Stock: 2}.Dataset(t))
 	t.Cleanup(s.client.HTTP.CloseIdleConnections)
 	s.url = s.serve(s.engine.Client())
-	interrupted, _ := faults.WrapClient(s.engine.Client(), func(r faults.Request) faults.Kind {
-		if !r.IsTransaction() {
-			return faults.None
-		}
-		if other := s.interruption.Swap(nil); other != nil {
+	s.interrupted = s.serve(s.proxy(func(operation, body string, send func(string) string) string {
+		if other := s.interruption.Load(); operation == "TransactWriteItems" && other != nil {
+			s.interruption.Store(nil)
 			(*other)()
 		}
-		return faults.None
-	})
-	s.interrupted = s.serve(interrupted)
+		return send(body)
+	}))
 	return s
+}
+
+// proxy returns a client of the engine. The function exchange gets each request, and returns the
+// response. It can send the request to the engine. It is not called concurrently.
+func (s *shop) proxy(exchange func(operation, body string, send func(body string) (response string)) string) *dynamodb.Client {
+	var mu sync.Mutex
+	return s.engine.Client(func(o *dynamodb.Options) {
+		o.HTTPClient = storetest.HTTPFunc(func(r *http.Request) (response *http.Response, err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			request, err := io.ReadAll(r.Body)
+			if err != nil {
+				return nil, err
+			}
+			_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+			w := httptest.NewRecorder()
+			body := exchange(operation, string(request), func(body string) string {
+				r.Body, r.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
+				s.engine.ServeHTTP(w, r)
+				return w.Body.String()
+			})
+			response = w.Result()
+			response.Body, response.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
+			return response, nil
+		})
+	})
 }
 
 // serve starts a server that sends its requests with the client db.
@@ -212,34 +236,26 @@ func (s *shop) wantStock(available int) {
 // waits for the next update, and returns its ID and the note of its event.
 func (s *shop) subscribe(url, order, after string) func() (id, note string) {
 	s.Helper()
-	arguments := fmt.Sprintf("id: %q", order)
-	if after != "" {
-		arguments += fmt.Sprintf(", after: %q", after)
-	}
-	response := s.open(url, "", "text/event-stream", "subscription { orderUpdated("+arguments+") { id event { note } } }")
+	response := s.open(url, "", "text/event-stream", fmt.Sprintf("subscription { orderUpdated(id: %q, after: %s) { id event { note } } }", order, quoteOrNull(after)))
 	s.Cleanup(func() { response.Body.Close() })
 	lines := bufio.NewScanner(response.Body)
 	return func() (id, note string) {
 		s.Helper()
 		for lines.Scan() {
-			var result struct {
-				Data struct {
-					OrderUpdated struct {
-						ID    string
-						Event struct{ Note string }
-					}
-				}
-			}
-			if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
-				if err := json.Unmarshal([]byte(data), &result); err != nil || result.Data.OrderUpdated.ID == "" {
-					s.Fatalf("the update is %s (%v)", data, err)
-				}
-				return result.Data.OrderUpdated.ID, result.Data.OrderUpdated.Event.Note
+			if update := regexp.MustCompile(`"id":"(.*?)","event":{"note":"(.*?)"`).FindStringSubmatch(lines.Text()); update != nil {
+				return update[1], update[2]
 			}
 		}
 		s.Fatalf("the subscription has ended: %v", lines.Err())
 		return "", ""
 	}
+}
+
+func quoteOrNull(text string) string {
+	if text == "" {
+		return "null"
+	}
+	return strconv.Quote(text)
 }
 
 // note adds a note to an order, which is an event that subscribers receive.
