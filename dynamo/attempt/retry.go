@@ -2,9 +2,10 @@ package attempt
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -142,7 +143,15 @@ func (r retryer) GetRetryToken(ctx context.Context, err error) (func(error) erro
 // that conflicting requests are not retried at the same time.
 func (r retryer) RetryDelay(attempts int, err error) (time.Duration, error) {
 	longest, err := r.RetryerV2.RetryDelay(attempts, err)
-	return min(longest, rand.N(maxDelay(r.firstDelay, attempts))), err
+	return min(longest, RandomN(maxDelay(r.firstDelay, attempts))), err
+}
+
+// RandomN returns a random number from 0 to n-1. n must be positive. Like new IDs, it uses
+// crypto/rand, so package testing/cryptotest determines all random numbers of a server.
+func RandomN[Int ~int | ~int64](n Int) Int {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return Int(binary.LittleEndian.Uint64(b[:]) % uint64(n))
 }
 
 // maxDelay returns the maximum delay before the next retry. The parameter first is the maximum

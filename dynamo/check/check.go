@@ -315,7 +315,7 @@ func (checks Checker) CheckRecords(ctx context.Context, opts Options) (Summary, 
 			t = t.WithDerivation(d.Name, model.Absent)
 		}
 	}
-	client, reports := &client{table: t, unitsPerSecond: opts.UnitsPerSecond}, &recentSet{}
+	client, reports := newClient(t, opts.UnitsPerSecond), &recentSet{}
 	var total Summary
 	for pass := 1; ; pass++ {
 		c := newCheck(t, client, opts, reports)

@@ -38,14 +38,23 @@ type client struct {
 	// lastEvents are locks for customers' last events. Every repair that appends an event replaces the
 	// last event of the order's customer. Without the lock, parallel repairs of a customer's orders
 	// would refuse each other. A hash of the customer's ID chooses the lock.
-	lastEvents [model.MaxShards]sync.Mutex
+	lastEvents [model.MaxShards]chan struct{}
 }
 
 // lockLastEvent locks a customer's last event until unlock is called.
 func (client *client) lockLastEvent(id commerce.CustomerID) (unlock func()) {
-	lock := &client.lastEvents[model.ShardOf(string(id), len(client.lastEvents))]
-	lock.Lock()
-	return lock.Unlock
+	lock := client.lastEvents[model.ShardOf(string(id), len(client.lastEvents))]
+	lock <- struct{}{}
+	return func() { <-lock }
+}
+
+// newClient returns a client for a check of the table t.
+func newClient(t *table.Table, unitsPerSecond float64) *client {
+	c := &client{table: t, unitsPerSecond: unitsPerSecond}
+	for i := range c.lastEvents {
+		c.lastEvents[i] = make(chan struct{}, 1)
+	}
+	return c
 }
 
 // count adds a read request with its consumed capacity. If units are limited, it waits until the

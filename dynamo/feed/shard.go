@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
+	"github.com/ordergraph/ordergraph/dynamo/attempt"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
@@ -113,7 +113,7 @@ func (r *shardReader) resetFailures() {
 func (r *shardReader) retryPause(failures int) time.Duration {
 	// By default, maximum is at most 16 s.
 	maximum := r.opts.MinPause << min(failures, 6)
-	return maximum/2 + rand.N(maximum/2+1)
+	return maximum/2 + attempt.RandomN(maximum/2+1)
 }
 
 // endOfShard is the value of position.kind after the last record of a shard that has ended.

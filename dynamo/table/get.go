@@ -3,7 +3,6 @@ package table
 import (
 	"context"
 	"errors"
-	mathrand "math/rand/v2"
 	"slices"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/attempt"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/dynamo/trace"
 )
@@ -281,14 +281,14 @@ func newReaders(records []map[string]types.AttributeValue) []model.Reader {
 	return all
 }
 
-// BackOff waits for a random time before a retry. The maximum time doubles with each attempt, from
-// about 25 ms to 1 s. If the context ends, BackOff returns the context's error.
-func BackOff(ctx context.Context, attempt int) error {
-	if attempt == 0 {
+// BackOff waits for a random time before a retry. The maximum time doubles with each retry, from
+// about 25 ms to 1 s. Before the first attempt, retry is 0. If the context ends, BackOff returns the context's error.
+func BackOff(ctx context.Context, retry int) error {
+	if retry == 0 {
 		return nil
 	}
-	maximum := min(25*time.Millisecond<<min(attempt-1, 6), time.Second)
-	return Sleep(ctx, mathrand.N(maximum)+time.Millisecond)
+	maximum := min(25*time.Millisecond<<min(retry-1, 6), time.Second)
+	return Sleep(ctx, attempt.RandomN(maximum)+time.Millisecond)
 }
 
 // Sleep waits for the duration d. If the context ends during this time, it returns the context's

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -48,9 +47,10 @@ type layoutFollower struct {
 	configured model.Layout
 	// readAt is the time of the last successful read, or nil if the layout is not followed.
 	readAt atomic.Pointer[time.Time]
-	// mu protects isStored, which is true after the layout was found in the table, and it serializes the
-	// reads.
-	mu       sync.Mutex
+	// reading contains a token while the layout is read. So the reads happen one after the other, and
+	// a request that waits for a read stops to wait when its context ends.
+	reading chan struct{}
+	// isStored is true after the layout was found in the table. It is protected by reading.
 	isStored bool
 }
 
@@ -68,22 +68,26 @@ func (f *layoutFollower) check(ctx context.Context) error {
 		return nil
 	}
 	if age < layoutLease {
-		if f.mu.TryLock() {
+		select {
+		case f.reading <- struct{}{}:
 			go func() {
-				defer f.mu.Unlock()
+				defer func() { <-f.reading }()
 				ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), layoutTimeout)
 				defer cancel()
-				_ = f.readLocked(ctx) // check reports the error when the layout is too old
+				_ = f.readNow(ctx) // check reports the error when the layout is too old
 			}()
+		default: // another request reads the layout
 		}
 		return nil
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	if err := f.begin(ctx); err != nil {
+		return fmt.Errorf("%w: %w", ErrLayoutUnknown, err)
+	}
+	defer func() { <-f.reading }()
 	if f.age() < layoutLease {
 		return nil // another request has read the layout in the meantime
 	}
-	if err := f.readLocked(ctx); err != nil {
+	if err := f.readNow(ctx); err != nil {
 		return fmt.Errorf("%w: %w", ErrLayoutUnknown, err)
 	}
 	return nil
@@ -101,12 +105,25 @@ func (f *layoutFollower) age() time.Duration {
 }
 
 func (f *layoutFollower) read(ctx context.Context) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.readLocked(ctx)
+	if err := f.begin(ctx); err != nil {
+		return err
+	}
+	defer func() { <-f.reading }()
+	return f.readNow(ctx)
 }
 
-func (f *layoutFollower) readLocked(ctx context.Context) error {
+// begin waits until no other read is running. The caller must then take the token out of reading.
+func (f *layoutFollower) begin(ctx context.Context) error {
+	select {
+	case f.reading <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return WrapError("GetItem", "of the layout", ctx.Err())
+	}
+}
+
+// readNow reads the layout. The caller must have called begin.
+func (f *layoutFollower) readNow(ctx context.Context) error {
 	at := f.now()
 	stored, err := f.stored(ctx)
 	if err != nil {

@@ -77,7 +77,7 @@ func Open(db *dynamodb.Client, name string, opts Options) *Table {
 	if t.fastPath, t.FallbackReason = newFastPath(db, guarded, guard); t.fastPath != nil {
 		t.fastPath.stats = t.stats
 	}
-	t.layout = &layoutFollower{db: guarded, table: name, now: opts.Clock, log: opts.Log, current: opts.Codec.Layout, configured: opts.Codec.Layout.Get()}
+	t.layout = &layoutFollower{db: guarded, table: name, now: opts.Clock, log: opts.Log, current: opts.Codec.Layout, configured: opts.Codec.Layout.Get(), reading: make(chan struct{}, 1)}
 	t.Client = withWriteChecks(withReadBudget(guarded), t.writeErr)
 	t.writeOptions, t.BulkOptions = guard.TransactionOptions(), guard.BulkOptions()
 	return t

@@ -14,13 +14,14 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
-	mathrand "math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/attempt"
 	"github.com/ordergraph/ordergraph/dynamo/table"
 )
 
@@ -99,7 +100,7 @@ func NewDispatcher(o Options) *Dispatcher {
 		o.PollInterval = defaultPollInterval
 	}
 	return &Dispatcher{
-		Options: o, id: rand.Text(), recent: recentChanges{store: o.Store, interval: o.PollInterval}, orders: newMemo[json.RawMessage](), timeline: newMemo[timelinePage](),
+		Options: o, id: rand.Text(), recent: newRecentChanges(o.Store, o.PollInterval), orders: newMemo[json.RawMessage](), timeline: newMemo[timelinePage](),
 		endpoints: map[commerce.WebhookID]*endpoint{}, seen: map[commerce.WebhookID]sighting{},
 	}
 }
@@ -125,7 +126,7 @@ func (d *Dispatcher) Run(ctx context.Context) {
 func (d *Dispatcher) current() []*endpoint {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return slices.Collect(maps.Values(d.endpoints))
+	return slices.SortedFunc(maps.Values(d.endpoints), func(a, b *endpoint) int { return strings.Compare(string(a.webhookID), string(b.webhookID)) })
 }
 
 func (d *Dispatcher) forEach(ctx context.Context, all []*endpoint, limit int, do func(*endpoint, context.Context)) error {
@@ -160,7 +161,7 @@ func (d *Dispatcher) share(ctx context.Context) error {
 		}
 	}
 	_ = d.forEach(ctx, d.current(), maxConcurrentSaves, (*endpoint).renew)
-	states, err := d.Store.WebhookStates(ctx, slices.Collect(maps.Keys(wanted)))
+	states, err := d.Store.WebhookStates(ctx, slices.Sorted(maps.Keys(wanted)))
 	if err != nil {
 		return err
 	}
@@ -197,7 +198,10 @@ func (d *Dispatcher) acquire(ctx context.Context, webhooks []*commerce.Webhook, 
 	}
 	leases[d.id] = own
 	share := (active + len(leases) - 1) / len(leases)
-	mathrand.Shuffle(len(free), func(i, j int) { free[i], free[j] = free[j], free[i] })
+	for i := len(free) - 1; i > 0; i-- { // so that servers that start together try to get different leases
+		j := attempt.RandomN(i + 1)
+		free[i], free[j] = free[j], free[i]
+	}
 	for _, st := range free[:max(0, min(len(free), share-own))] {
 		if err := d.start(ctx, byID[st.WebhookID], *st); err != nil {
 			return err

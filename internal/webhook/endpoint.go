@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/attempt"
 )
 
 // Limits of deliveries.
@@ -297,7 +297,7 @@ func (e *endpoint) fail(text string, retryAt time.Time) {
 // that doubles with each failure.
 func backoff(failures int, maximum time.Duration) time.Duration {
 	pause := min(minPause<<min(max(failures-1, 0), 20), maximum)
-	return pause/2 + rand.N(pause/2)
+	return pause/2 + attempt.RandomN(pause/2)
 }
 
 // record records the outcome of a delivery. repeated reports whether the order was set aside

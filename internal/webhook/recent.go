@@ -21,13 +21,18 @@ type recentChanges struct {
 	// interval is the time between two reads.
 	interval time.Duration
 
-	mu sync.Mutex
+	// reading contains a token while a webhook reads or uses the fields below.
+	reading chan struct{}
 	// events are the changes with from < ID <= to, sorted by ID. They were read at the time readAt.
 	events   []*commerce.Event
 	from, to commerce.EventID
 	readAt   time.Time
 	// Events with IDs of at most settled are complete.
 	settled commerce.EventID
+}
+
+func newRecentChanges(store *dynamo.Store, interval time.Duration) recentChanges {
+	return recentChanges{store: store, interval: interval, reading: make(chan struct{}, 1)}
 }
 
 // maxReadsPerSecond is the number of changes that a server reads repeatedly in a second. If the
@@ -43,8 +48,12 @@ func (r *recentChanges) read(ctx context.Context, after, until commerce.EventID)
 		events, to, err = r.store.Changes(ctx, after, until, catchUpPageSize)
 		return events, to, settled, err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	select {
+	case r.reading <- struct{}{}:
+		defer func() { <-r.reading }()
+	case <-ctx.Done():
+		return nil, "", "", ctx.Err()
+	}
 	interval := max(r.interval, time.Duration(len(r.events))*time.Second/maxReadsPerSecond)
 	if now := time.Now(); r.to == "" || after < r.from || now.Sub(r.readAt) >= interval {
 		var all []*commerce.Event
@@ -74,10 +83,11 @@ type memo[V any] struct {
 }
 
 type memoEntry[V any] struct {
-	once  sync.Once
-	at    time.Time
-	value V
-	err   error
+	// loaded is closed when the value or the error is known.
+	loaded chan struct{}
+	at     time.Time
+	value  V
+	err    error
 }
 
 // The limits of a memo. Values are kept only for a moment, so that the personal data of an order is
@@ -99,11 +109,18 @@ func (m memo[V]) get(key string, load func() (V, error)) (V, error) {
 	now := time.Now()
 	entry, ok := m.entries.Get(key)
 	if !ok || now.Sub(entry.at) > memoTime {
-		entry = &memoEntry[V]{at: now}
+		entry, ok = &memoEntry[V]{at: now, loaded: make(chan struct{})}, false
 		m.entries.Add(key, entry)
 	}
 	m.mu.Unlock()
-	entry.once.Do(func() { entry.value, entry.err = load() })
+	if ok {
+		<-entry.loaded
+		return entry.value, entry.err
+	}
+	func() {
+		defer close(entry.loaded)
+		entry.value, entry.err = load()
+	}()
 	if entry.err != nil {
 		m.mu.Lock()
 		if current, ok := m.entries.Peek(key); ok && current == entry {

@@ -337,8 +337,8 @@ func (a *audit) shardedKey(key, id, sortKey string) string {
 	return fmt.Sprintf("%s#%d", key, h.Sum32()%uint32(shards))
 }
 
-// shardsAt returns the number of shards for a record. For orders and customers, this is the number at
-// the time when they were created.
+// shardsAt returns the number of shards for a record. For orders, events and customers, this is the
+// number at the time when they were created.
 func (a *audit) shardsAt(key, sortKey string) int {
 	ofProduct, first := strings.HasPrefix(key, "PRODUCT#"), true // the list of a product's orders
 	layout := a.Records[Key{"LAYOUT", "#METADATA"}]
@@ -349,7 +349,7 @@ func (a *audit) shardsAt(key, sortKey string) int {
 		return a.shards
 	}
 	created := ""
-	if id, err := ulid.ParseStrict(strings.TrimPrefix(sortKey, "ORDER#")); err == nil {
+	if id, err := ulid.ParseStrict(strings.TrimPrefix(strings.TrimPrefix(sortKey, "ORDER#"), "EVENT#")); err == nil {
 		created = id.Timestamp().UTC().Format("2006-01-02T15:04:05.000Z")
 	} else if key == "CUSTOMER" {
 		created, _, _ = strings.Cut(sortKey, "#")
