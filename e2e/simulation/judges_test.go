@@ -1,0 +1,148 @@
+package simulation_test
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/check"
+	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/internal/test/receivers"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
+)
+
+// judge compares what clients, subscribers and receivers have seen with the records of the table. It
+// does not use the code of the servers, except to decode events.
+func (w *world) judge(subscriptions []*subscriber) {
+	ctx := context.Background()
+	if err := w.admin.Ping(ctx); err != nil { // reads the current layout
+		w.found("the layout cannot be read: %v", err)
+	}
+	audit, err := storetest.Audit(ctx, w.db, w.table, w.admin.Shards())
+	if err != nil {
+		w.found("the table cannot be read: %v", err)
+		return
+	}
+	for _, problem := range audit.Problems {
+		w.found("%s", problem)
+	}
+	if _, err := w.admin.CheckRecords(ctx, check.Options{IndexLag: check.NoIndexLag, OnInconsistency: func(i check.Inconsistency) {
+		if len(audit.Problems) == 0 {
+			w.found("check found %s %s %s: %s, but the records are consistent", i.Kind, i.PK, i.SK, i.Detail)
+		}
+	}}); err != nil {
+		w.found("check: %v", err)
+	}
+	w.judgeOrders(audit)
+	w.judgeRegisters(audit)
+	w.judgeSubscriptions(audit, subscriptions)
+	w.judgeWebhooks(audit)
+}
+
+// judgeOrders verifies that each order was placed by one request.
+func (w *world) judgeOrders(a *storetest.AuditResult) {
+	placedBy, unknown := map[string]string{}, fixture.Customers // each has an order at the start
+	for _, o := range w.history.operations {
+		switch {
+		case o.Field != "placeOrder":
+		case o.returned == 0:
+			unknown++
+		case o.response.Succeeded():
+			id := o.response.Record().ID
+			request := cmp.Or(o.key(), o.decision)
+			if other, ok := placedBy[id]; ok && other != request {
+				w.found("order %s is the result of the requests %s and %s", id, other, request)
+			}
+			placedBy[id] = request
+			if !slices.Contains(a.Orders, id) {
+				w.found("order %s was placed by %s, but does not exist", id, o.decision)
+			}
+		}
+	}
+	keys := map[string]string{}
+	for id, request := range placedBy {
+		if other, ok := keys[request]; ok {
+			w.found("the request %s has placed the orders %s and %s", request, other, id)
+		}
+		keys[request] = id
+	}
+	extra := 0
+	for _, id := range a.Orders {
+		if placedBy[id] == "" {
+			extra++
+		}
+	}
+	if extra > unknown {
+		w.found("%d orders exist that no response contained, but only %d requests to place an order had no response", extra, unknown)
+	}
+}
+
+// timelines returns the events of all orders in the sequence of their IDs, and the customer of each
+// order.
+func timelines(a *storetest.AuditResult) (events []update, owner map[string]string) {
+	owner = map[string]string{}
+	for k, r := range a.Records {
+		order, ok := strings.CutPrefix(k.PK, "ORDER#")
+		switch id, event := strings.CutPrefix(k.SK, "EVENT#"); {
+		case ok && event:
+			events = append(events, update{id, order})
+		case ok && k.SK == "#METADATA":
+			owner[order] = r.Text("customerId")
+		}
+	}
+	slices.SortFunc(events, func(a, b update) int { return cmp.Compare(a.ID, b.ID) })
+	return events, owner
+}
+
+// judgeSubscriptions verifies that each subscriber got each event once, and the events of an order in
+// their sequence.
+func (w *world) judgeSubscriptions(a *storetest.AuditResult, all []*subscriber) {
+	events, owner := timelines(a)
+	for _, s := range all {
+		times := map[update]int{}
+		for i, u := range s.updates {
+			times[u]++
+			if i > 0 && u.ID <= s.updates[i-1].ID {
+				w.found("%s got event %s after %s", s.name, u.ID, s.updates[i-1].ID)
+			}
+		}
+		for _, e := range events {
+			wanted := e.ID > s.began && (s.field == "orderUpdated" && e.OrderID == s.id || s.field == "customerOrders" && owner[e.OrderID] == s.id)
+			if n := times[e]; wanted && n != 1 {
+				w.found("%s got event %s of order %s %d times", s.name, e.ID, e.OrderID, n)
+			} else if !wanted && n > 0 {
+				w.found("%s got event %s of order %s, which it must not see", s.name, e.ID, e.OrderID)
+			}
+			delete(times, e)
+		}
+		for e := range times {
+			w.found("%s got event %s of order %s, which does not exist", s.name, e.ID, e.OrderID)
+		}
+	}
+}
+
+// judgeWebhooks verifies what the receivers of webhooks have accepted.
+func (w *world) judgeWebhooks(a *storetest.AuditResult) {
+	for _, h := range w.hooks {
+		var history []commerce.Event
+		for k, r := range a.Records {
+			if strings.HasPrefix(k.PK, "ORDER#") && strings.HasPrefix(k.SK, "EVENT#") {
+				e, err := model.DecodeTimelineEvent(model.Record(r))
+				if err != nil {
+					w.found("%v: %v", k, err)
+				} else if e.ID > h.From && h.Wants(e) {
+					history = append(history, *e)
+				}
+			}
+		}
+		slices.SortFunc(history, func(a, b commerce.Event) int { return cmp.Compare(a.ID, b.ID) })
+		for _, finding := range receivers.Verify(history, h.Accepted()) {
+			w.found("%s: %s", h.Receiver.URL, finding)
+		}
+		for _, problem := range h.Invalid() {
+			w.found("%s: %s", h.Receiver.URL, problem)
+		}
+	}
+}

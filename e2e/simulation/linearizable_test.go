@@ -1,0 +1,146 @@
+package simulation_test
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/workload"
+)
+
+// register is the state of one record as its clients know it. text is its status, and record all of
+// it. They are empty if no response has contained them in this version.
+type register struct {
+	version      int
+	text, record string
+	// keys maps the idempotency keys of the record's changes to the versions that they created.
+	keys string
+}
+
+// access is a read or a change of a register.
+type access struct {
+	read bool
+	key  string
+	// version and text are in the response. If unknown is true, no response arrived, or the response
+	// does not contain the record.
+	version      int
+	text, record string
+	unknown      bool
+}
+
+// registerModel is the specification of a record: each change creates the next version, a repeated
+// request changes nothing, and a read returns the current version.
+var registerModel = (&porcupine.NondeterministicModel{
+	Init: func() []any { return []any{register{}} },
+	Step: func(state, _, output any) []any {
+		s, a := state.(register), output.(access)
+		key := fmt.Sprintf(" %s=%d ", a.key, a.version)
+		switch {
+		case a.unknown:
+			changed := register{version: s.version + 1, keys: s.keys}
+			if a.key != "" {
+				changed.keys += " " + a.key + "=? "
+			}
+			return []any{s, changed}
+		case a.read:
+			if s.version == 0 || s.version == a.version && (s.text == "" || a.text == "" || s.text == a.text) {
+				return []any{register{a.version, a.text, s.record, s.keys}}
+			}
+			return nil
+		case a.key != "" && strings.Contains(s.keys, key), a.key != "" && strings.Contains(s.keys, " "+a.key+"=? "):
+			return []any{s}
+		case a.key != "" && strings.Contains(s.keys, " "+a.key+"="):
+			return nil
+		case s.version == 0 || s.version == a.version-1:
+			next := register{a.version, a.text, a.record, s.keys}
+			if a.key != "" {
+				next.keys += key
+			}
+			return []any{next}
+		case s.version == a.version && (s.record == "" || s.record == a.record): // there was nothing to change
+			if a.key != "" {
+				s.keys += key
+			}
+			return []any{s}
+		default:
+			return nil
+		}
+	},
+	DescribeOperation: func(_, output any) string {
+		a := output.(access)
+		switch {
+		case a.unknown:
+			return "change without a response " + a.key
+		case a.read:
+			return fmt.Sprintf("read version %d %s", a.version, a.text)
+		default:
+			return fmt.Sprintf("change to version %d %s %s", a.version, a.text, a.key)
+		}
+	},
+	DescribeState: func(state any) string {
+		s := state.(register)
+		return fmt.Sprintf("version %d %s", s.version, s.text)
+	},
+}).ToModel()
+
+// judgeRegisters verifies that the requests to each order are linearizable.
+func (w *world) judgeRegisters(a *storetest.AuditResult) {
+	all := map[string][]porcupine.Operation{}
+	for _, o := range w.history.operations {
+		id, is := o.read, access{read: true, version: o.version, text: o.text}
+		if o.read == "" {
+			r := o.response.Record()
+			switch kind := workload.PayloadRecordFields[o.Field]; {
+			case o.returned > 0 && !o.response.Succeeded():
+				continue
+			case kind == "order" && o.returned > 0:
+				id, is = r.ID, access{key: o.key(), version: r.Version, text: r.Status, record: o.response.RecordJSON}
+			case kind == "order" || kind == "payment" || kind == "return" || kind == "fulfillment":
+				id, _ = o.Input["orderId"].(string)
+				is = access{unknown: true, key: o.key()}
+			}
+		}
+		if id == "" {
+			continue
+		}
+		returned := int64(o.returned)
+		if o.returned == 0 {
+			returned = math.MaxInt64
+		}
+		all[id] = append(all[id], porcupine.Operation{ClientId: o.client, Output: is, Call: int64(o.called), Return: returned, Metadata: o.decision})
+	}
+	for _, id := range slices.Sorted(maps.Keys(all)) {
+		operations := all[id]
+		if r := a.Records[storetest.Key{PK: "ORDER#" + id, SK: "#METADATA"}]; r != nil {
+			end := int64(w.steps) + 10
+			operations = append(operations, porcupine.Operation{ClientId: 2 * clients, Output: access{read: true, version: r.Int("version"), text: strings.ToUpper(r.Text("status"))}, Call: end, Return: end + 1, Metadata: "the table"})
+		}
+		// Expired orders are cancelled without a client.
+		operations = append(operations, porcupine.Operation{ClientId: 2*clients + 1, Output: access{unknown: true}, Call: 0, Return: math.MaxInt64, Metadata: "expiry"})
+		result, info := porcupine.CheckOperationsVerbose(registerModel, operations, time.Minute)
+		if result == porcupine.Illegal {
+			w.found("the requests to order %s are not linearizable%s%s", id, w.picture(id, info), describe(operations))
+		}
+	}
+}
+
+// describe returns a line for each operation, in the sequence of their calls.
+func describe(all []porcupine.Operation) string {
+	all = slices.SortedFunc(slices.Values(all), func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
+	var text strings.Builder
+	for _, o := range all {
+		returned := fmt.Sprint(o.Return)
+		if o.Return == math.MaxInt64 {
+			returned = "end"
+		}
+		fmt.Fprintf(&text, "\n\t%d to %s: %v: %s", o.Call, returned, o.Metadata, registerModel.DescribeOperation(nil, o.Output))
+	}
+	return text.String()
+}

@@ -1,0 +1,137 @@
+package simulation_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/dynamo/change"
+	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/internal/test/faults"
+	"github.com/ordergraph/ordergraph/internal/test/receivers"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
+)
+
+// scenario determines a simulation completely.
+type scenario struct {
+	Seed uint64
+	// Duration is the virtual time of the clients.
+	Duration time.Duration
+	// Only, if not nil, contains the decisions that take effect.
+	Only map[string]bool
+
+	// What follows is drawn from the seed. Each seed has only some of the faults and activities, so
+	// that one does not hide the others.
+	rates map[faults.Kind]float64
+	// actions are the names of the actions of the operator.
+	actions []string
+	// webhooks and subscriptions are the numbers of them.
+	webhooks, subscriptions int
+	// derivations are the lists on request that are readable from the start.
+	derivations []string
+	shards      int
+}
+
+// orderExpiry is the time after which orders that nobody confirms expire.
+const orderExpiry = 40 * time.Minute
+
+// draw draws the scenario of a seed.
+func draw(seed uint64, d time.Duration) scenario {
+	s := scenario{Seed: seed, Duration: d, rates: map[faults.Kind]float64{}}
+	r := newSeam(seed).random("scenario")
+	for _, kinds := range [][]faults.Kind{storeFaults, {lateRequest}, toClients} {
+		for _, kind := range kinds {
+			if r.IntN(3) == 0 {
+				s.rates[kind] = []float64{0.002, 0.01, 0.04}[r.IntN(3)]
+			}
+		}
+	}
+	for _, kind := range streamFaults[:3] {
+		if r.IntN(3) == 0 {
+			s.rates[kind] = 0.02
+		}
+	}
+	for _, a := range operatorActions {
+		if r.IntN(3) == 0 {
+			s.actions = append(s.actions, a.name)
+		}
+	}
+	if r.IntN(2) == 0 {
+		s.subscriptions = subscribers
+	}
+	if r.IntN(3) == 0 {
+		s.webhooks = 2
+	}
+	s.derivations = []string{model.EntityLowStock.Name} // the audit expects it
+	for _, name := range []string{model.EntityOrderWaiting.Name, model.StatusChanges} {
+		if r.IntN(2) == 0 {
+			s.derivations = append(s.derivations, name)
+		}
+	}
+	if s.webhooks > 0 {
+		s.derivations = append(s.derivations, model.Changes)
+	}
+	s.shards = 1 + r.IntN(3)
+	return s
+}
+
+// hook is a webhook with its receiver.
+type hook struct {
+	*receivers.Receiver
+	commerce.Webhook
+}
+
+const webhookSecret = "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz"
+
+func webhookSecrets(*commerce.Webhook) ([]string, error) { return []string{webhookSecret}, nil }
+
+// prepare prepares the table of the scenario.
+func (w *world) prepare() {
+	raw := storetest.RawTable{T: w.T, DB: w.db, Name: w.table, Store: w.admin}
+	if err := w.admin.Ping(w.Context()); err != nil {
+		w.Fatal(err)
+	}
+	storetest.LoadDataset(w.T, w.admin, fixture.Dataset(w.T))
+	for _, name := range w.derivations {
+		storetest.MakeReadable(w.T, raw, name)
+	}
+	// Each customer has an order, so that subscriptions can begin after its event.
+	for i := range fixture.Customers {
+		if _, err := w.admin.PlaceOrder(w.Context(), change.Caller{Name: "admin"}, commerce.OrderRequest{CustomerID: commerce.CustomerID(fmt.Sprintf("c%d", i)), Lines: []commerce.OrderLine{{SKU: "p0", Quantity: 1}}}); err != nil {
+			w.Fatal(err)
+		}
+	}
+	time.Sleep(time.Second)
+	for i := range w.webhooks {
+		host := []string{"shop0.example.com", "shop1.example.com"}[i]
+		h := &hook{Receiver: w.network.Add(host, w.receive(host), webhookSecret)}
+		now := time.Now()
+		id := commerce.WebhookID(storetest.ULIDAt(now, i))
+		h.Webhook = commerce.Webhook{ID: id, URL: h.Receiver.URL, Version: 1, CreatedAt: now, UpdatedAt: now, Secrets: []string{"x"}, From: commerce.EventID(storetest.ULIDAt(now, 0))}
+		if i == 1 {
+			h.Topics = []commerce.EventType{commerce.EventPlaced, commerce.EventNoteAdded}
+		}
+		raw.Put(model.EncodeWithEdges(&model.KeyBuilder{}, &h.Webhook)[0])
+		w.hooks = append(w.hooks, h)
+	}
+}
+
+// receive returns the behavior of a receiver: it usually accepts an event.
+func (w *world) receive(host string) receivers.Behavior {
+	return func(e *receivers.Exchange) {
+		var behavior receivers.Behavior
+		i := &interaction{from: host, name: "delivery", content: e.WebhookID, latency: clientLatency}
+		i.run = func() string {
+			behavior = receivers.Healthy
+			r := w.random("receiver", i.String())
+			n := r.IntN(12)
+			if n < 4 && w.decide(i.String()+": "+[]string{"fails", "loses the response", "is slow", "limits"}[n]) {
+				behavior = []receivers.Behavior{receivers.Status(500), receivers.LoseResponse, receivers.Slow(15*time.Second, receivers.Healthy), receivers.Status(429)}[n]
+			}
+			return e.WebhookID
+		}
+		if w.do(w.Context(), i) == nil {
+			behavior(e)
+		}
+	}
+}
