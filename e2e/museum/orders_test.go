@@ -209,4 +209,32 @@ var paymentRooms = []room{{
 		s.do("setOrderItem", input{"orderId": id, "sku": "p0", "quantity": 1})
 		s.wantMoney(id, "1.50", "3.00", "1.50")
 	},
+}, {
+	name: "discounted-twice", sources: []string{"saleor/saleor#13661", "saleor/saleor#18627"},
+	there: "A discount is subtracted again each time the order is computed.",
+	here:  "The total is always the price of the line items, plus all adjustments once.",
+	test: func(s *shop) {
+		id := s.place("c0", 2)
+		discount := input{"kind": "DISCOUNT", "label": "Ten percent", "amount": "-0.30"}
+		s.do("setAdjustments", input{"orderId": id, "adjustments": []input{discount}})
+		s.do("setAdjustments", input{"orderId": id, "adjustments": []input{discount, {"kind": "SHIPPING", "label": "Post", "amount": "1.00"}}})
+		s.wantMoney(id, "3.70", "0.00", "0.00")
+		s.do("setOrderItem", input{"orderId": id, "sku": "p0", "quantity": 3})
+		s.wantMoney(id, "5.20", "0.00", "0.00")
+	},
+}, {
+	name: "returned-twice", sources: []string{"episerver/Foundation#130", "odoo/odoo#164661"},
+	there: "A customer returns the same units in several returns, more units than the customer has ordered.",
+	here:  "All returns of an order together contain at most its units, even if they are requested at the same time.",
+	test: func(s *shop) {
+		id := s.place("c0", 2)
+		s.do("confirmOrder", input{"orderId": id})
+		s.do("shipOrder", input{"orderId": id, "warehouseId": "w0", "withoutAddress": true})
+		returned := func(units int) input {
+			return input{"orderId": id, "lines": []input{{"sku": "p0", "quantity": units, "reason": "broken"}}}
+		}
+		s.wantCode("INVALID", s.during(func() { s.do("requestReturn", returned(1)) }, "requestReturn", returned(2)))
+		s.do("requestReturn", returned(1))
+		s.reject("INVALID", "requestReturn", returned(1))
+	},
 }}
