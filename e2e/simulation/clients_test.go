@@ -20,7 +20,7 @@ import (
 )
 
 // The times of clients. Clients act in rounds, all at the same time, so that they change the same
-// records. Most of the day nobody does anything.
+// records. Most of the day, they do nothing.
 const (
 	roundInterval = 4 * time.Minute
 	stepsPerRound = 5
@@ -32,7 +32,7 @@ const (
 	maxRetryPause = 3 * time.Second
 )
 
-// operation is a request of a client with its response, for the judges.
+// operation is a request of a client with its response, for the verification.
 type operation struct {
 	client int
 	// decision is the decision of the simulation to send the request.
@@ -148,6 +148,7 @@ func (w *world) runClient(ctx context.Context, number int, memory *workload.Clie
 // send sends a mutation. If it has an idempotency key, send repeats it until the outcome is known.
 func (w *world) send(ctx context.Context, c *workload.Client, number int, decision string, m workload.Mutation, r *rand.Rand, memory *workload.ClientState) {
 	o := operation{client: number, decision: decision, Mutation: m, called: w.step(), at: w.elapsed()}
+	w.tell("%s: %s %v", decision, m.Field, m.Input)
 	for {
 		attempt, cancel := context.WithTimeout(ctx, clientTimeout)
 		o.response, o.err = c.Send(attempt, url(r), m)
@@ -155,6 +156,11 @@ func (w *world) send(ctx context.Context, c *workload.Client, number int, decisi
 		if o.err == nil || !errors.Is(o.err, workload.ErrUnknownOutcome) || m.IdempotencyKey() == "" || !w.sleep(ctx, time.Duration(r.Float64()*float64(maxRetryPause))) {
 			break
 		}
+	}
+	if o.err != nil {
+		w.tell("%s: %v", decision, o.err)
+	} else {
+		w.tell("%s: the response is %.200s", decision, o.response)
 	}
 	if o.err == nil {
 		o.returned = w.step()

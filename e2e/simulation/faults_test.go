@@ -40,7 +40,7 @@ func (w *world) chooseFault(i *interaction, kinds ...faults.Kind) faults.Kind {
 	}
 	at := w.random("fault", i.String(), kinds[0]).Float64()
 	for _, kind := range kinds {
-		if at -= w.rates[kind]; at < 0 {
+		if at -= w.Rates[kind]; at < 0 {
 			if w.decide(i.String() + ": " + string(kind)) {
 				w.faults[kind]++
 				return kind

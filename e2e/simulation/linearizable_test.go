@@ -90,8 +90,8 @@ var registerModel = (&porcupine.NondeterministicModel{
 	},
 }).ToModel()
 
-// judgeRegisters verifies that the requests to each order are linearizable.
-func (w *world) judgeRegisters(a *storetest.AuditResult) {
+// verifyRegisters verifies that the requests to each order are linearizable.
+func (w *world) verifyRegisters(a *storetest.AuditResult) {
 	all := map[string][]porcupine.Operation{}
 	for _, o := range w.history.operations {
 		id, is := o.read, access{read: true, version: o.version, text: o.text}

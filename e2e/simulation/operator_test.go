@@ -69,14 +69,14 @@ func (p *process) set(change func()) {
 
 // runOperator does an action from time to time until ctx ends.
 func (w *world) runOperator(ctx context.Context) {
-	for n := 0; len(w.actions) > 0; n++ {
+	for n := 0; len(w.Actions) > 0; n++ {
 		r := w.random("operator", n)
 		// Most actions begin shortly before or in a round of the clients.
 		wait := time.Duration(1+r.IntN(4))*roundInterval - w.elapsed()%roundInterval + time.Duration(r.Float64()*float64(400*time.Millisecond)) - 100*time.Millisecond
 		if !w.sleep(ctx, wait) {
 			return
 		}
-		name := w.actions[r.IntN(len(w.actions))]
+		name := w.Actions[r.IntN(len(w.Actions))]
 		if !w.decide(fmt.Sprintf("operator action %d: %s", n, name)) {
 			continue
 		}

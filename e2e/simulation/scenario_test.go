@@ -22,56 +22,57 @@ type scenario struct {
 
 	// What follows is drawn from the seed. Each seed has only some of the faults and activities, so
 	// that one does not hide the others.
-	rates map[faults.Kind]float64
-	// actions are the names of the actions of the operator.
-	actions []string
-	// webhooks and subscriptions are the numbers of them.
-	webhooks, subscriptions int
-	// derivations are the lists on request that are readable from the start.
-	derivations []string
-	shards      int
+	Rates map[faults.Kind]float64
+	// Actions are the names of the actions of the operator.
+	Actions []string
+	// Webhooks and Subscriptions are the numbers of them.
+	Webhooks, Subscriptions int
+	// Derivations are the lists and features on request that are readable from the start.
+	Derivations []string
+	// Shards is the number of shards of the lists.
+	Shards int
 }
 
-// orderExpiry is the time after which orders that nobody confirms expire.
+// orderExpiry is the time after which orders that are not confirmed expire.
 const orderExpiry = 40 * time.Minute
 
 // draw draws the scenario of a seed.
 func draw(seed uint64, d time.Duration) scenario {
-	s := scenario{Seed: seed, Duration: d, rates: map[faults.Kind]float64{}}
+	s := scenario{Seed: seed, Duration: d, Rates: map[faults.Kind]float64{}}
 	r := newSeam(seed).random("scenario")
 	for _, kinds := range [][]faults.Kind{storeFaults, {lateRequest}, toClients} {
 		for _, kind := range kinds {
 			if r.IntN(3) == 0 {
-				s.rates[kind] = []float64{0.002, 0.01, 0.04}[r.IntN(3)]
+				s.Rates[kind] = []float64{0.002, 0.01, 0.04}[r.IntN(3)]
 			}
 		}
 	}
 	for _, kind := range streamFaults[:3] {
 		if r.IntN(3) == 0 {
-			s.rates[kind] = 0.02
+			s.Rates[kind] = 0.02
 		}
 	}
 	for _, a := range operatorActions {
 		if r.IntN(3) == 0 {
-			s.actions = append(s.actions, a.name)
+			s.Actions = append(s.Actions, a.name)
 		}
 	}
 	if r.IntN(2) == 0 {
-		s.subscriptions = subscribers
+		s.Subscriptions = subscribers
 	}
 	if r.IntN(3) == 0 {
-		s.webhooks = 2
+		s.Webhooks = 2
 	}
-	s.derivations = []string{model.EntityLowStock.Name} // the audit expects it
+	s.Derivations = []string{model.EntityLowStock.Name} // the audit expects it
 	for _, name := range []string{model.EntityOrderWaiting.Name, model.StatusChanges} {
 		if r.IntN(2) == 0 {
-			s.derivations = append(s.derivations, name)
+			s.Derivations = append(s.Derivations, name)
 		}
 	}
-	if s.webhooks > 0 {
-		s.derivations = append(s.derivations, model.Changes)
+	if s.Webhooks > 0 {
+		s.Derivations = append(s.Derivations, model.Changes)
 	}
-	s.shards = 1 + r.IntN(3)
+	s.Shards = 1 + r.IntN(3)
 	return s
 }
 
@@ -92,7 +93,7 @@ func (w *world) prepare() {
 		w.Fatal(err)
 	}
 	storetest.LoadDataset(w.T, w.admin, fixture.Dataset(w.T))
-	for _, name := range w.derivations {
+	for _, name := range w.Derivations {
 		storetest.MakeReadable(w.T, raw, name)
 	}
 	// Each customer has an order, so that subscriptions can begin after its event.
@@ -102,7 +103,7 @@ func (w *world) prepare() {
 		}
 	}
 	time.Sleep(time.Second)
-	for i := range w.webhooks {
+	for i := range w.Webhooks {
 		host := []string{"shop0.example.com", "shop1.example.com"}[i]
 		h := &hook{Receiver: w.network.Add(host, w.receive(host), webhookSecret)}
 		now := time.Now()

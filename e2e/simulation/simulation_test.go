@@ -2,8 +2,10 @@ package simulation_test
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -16,13 +18,16 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"github.com/ordergraph/ordergraph/internal/test/longtest"
 	"github.com/ordergraph/ordergraph/internal/test/storetest"
 	"github.com/ordergraph/ordergraph/internal/test/workload"
 )
 
 var (
-	seedFlag  = flag.Uint64("seed", 0, "the seed of the simulation; 0 means the seeds of the test")
-	hoursFlag = flag.Float64("hours", 0.5, "the virtual hours of a simulation")
+	seed  = flag.Uint64("seed", 0, "the seed of the simulation, or of the first one; 0 means a fixed seed, or a random one with -for")
+	hours = flag.Float64("hours", 0.3, "the virtual hours of a simulation")
+	runs  = flag.Duration("for", 0, "how long TestSeeds runs simulations with further seeds")
+	save  = flag.Bool("save", false, "save the shortest failing simulation as a test")
 )
 
 // result is the result of a simulation.
@@ -31,24 +36,24 @@ type result struct {
 	// trace is the hash of everything that has happened. steps is the number of interactions.
 	trace string
 	steps int
-	used  []string
-	story string
+	// used contains the decisions that had an effect. story describes them.
+	used, story []string
+	faults      faultCounts
+	requests    int
+}
+
+// summary describes a simulation.
+func (r result) summary(s scenario) string {
+	return fmt.Sprintf("seed %d, %s: %d interactions, %d requests of clients, %d subscriptions, %d webhooks, actions %v, faults %v, trace %.16s",
+		s.Seed, s.Duration, r.steps, r.requests, s.Subscriptions, s.Webhooks, s.Actions, r.faults, r.trace)
 }
 
 // simulate runs a simulation.
 func simulate(t *testing.T, s scenario) (got result) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // it is faster with one thread
 	cryptotest.SetGlobalRandom(t, s.Seed)
 	synctest.Test(t, func(t *testing.T) {
 		w := begin(t, s)
-		if path := os.Getenv("ORDERGRAPH_TEST_TRACE"); path != "" {
-			file, err := os.Create(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer file.Close()
-			w.lines = file
-		}
 		scheduling, stop := context.WithCancel(context.Background())
 		var scheduler sync.WaitGroup
 		scheduler.Go(func() { w.seam.run(scheduling) })
@@ -56,21 +61,14 @@ func simulate(t *testing.T, s scenario) (got result) {
 			w.startServer(i)
 		}
 		subscriptions := w.act()
-		w.judge(subscriptions)
+		w.verify(subscriptions)
 		for p := w.server(0); p != nil; p = w.server(0) {
 			p.end(false)
 		}
 		stop()
 		scheduler.Wait()
 		time.Sleep(time.Hour) // until the timers of connections have ended
-		got = result{findings: w.findings, trace: fmt.Sprintf("%x", w.trace.Sum(nil)), steps: w.steps, used: w.used}
-		var report strings.Builder
-		fmt.Fprintf(&report, "seed %d, %s: %d interactions, %d requests of clients, trace %.16s\n", s.Seed, s.Duration, w.steps, len(w.history.operations), got.trace)
-		fmt.Fprintf(&report, "actions %v, %d subscriptions, %d webhooks, faults %v\n", s.actions, s.subscriptions, s.webhooks, w.scheduledFaults())
-		if os.Getenv("ORDERGRAPH_TEST_LOG") != "" {
-			report.WriteString(w.log.String())
-		}
-		got.story = report.String()
+		got = result{w.findings, fmt.Sprintf("%x", w.trace.Sum(nil)), w.steps, w.used, w.story, w.scheduledFaults(), len(w.history.operations)}
 	})
 	return got
 }
@@ -80,7 +78,7 @@ func (w *world) act() []*subscriber {
 	acting, stop := context.WithCancel(context.Background())
 	following, end := context.WithCancel(context.Background())
 	memory := workload.NewClientState()
-	var active, followers sync.WaitGroup
+	var active, subscribing sync.WaitGroup
 	for i := range clients {
 		active.Go(func() { w.runClient(acting, i, memory) })
 	}
@@ -91,13 +89,13 @@ func (w *world) act() []*subscriber {
 		w.Fatal(err)
 	}
 	first, owner := timelines(audit)
-	for i := range w.subscriptions {
+	for i := range w.Subscriptions {
 		s := &subscriber{name: fmt.Sprintf("subscriber %d", i), field: "customerOrders", argument: "customerId", id: owner[first[i].OrderID], began: first[i].ID, after: first[i].ID}
 		if i == 0 {
 			s.field, s.argument, s.id = "orderUpdated", "id", first[i].OrderID
 		}
 		subscriptions = append(subscriptions, s)
-		followers.Go(func() { w.runSubscriber(following, s) })
+		subscribing.Go(func() { w.runSubscriber(following, s) })
 	}
 	time.Sleep(w.Duration)
 	w.mu.Lock()
@@ -108,7 +106,7 @@ func (w *world) act() []*subscriber {
 	active.Wait()
 	time.Sleep(3 * time.Minute) // subscribers and webhooks catch up
 	end()
-	followers.Wait()
+	subscribing.Wait()
 	return subscriptions
 }
 
@@ -126,24 +124,74 @@ func (w *world) picture(id string, info porcupine.LinearizationInfo) string {
 }
 
 // One seed determines a simulation. The flag -seed selects it.
-func TestSeed(t *testing.T) {
-	seed := *seedFlag
-	if seed == 0 {
-		seed = 1
+func TestSeed(t *testing.T) { run(t, max(*seed, 1)) }
+
+// Simulations with successive seeds break no promise.
+func TestSeeds(t *testing.T) {
+	first, until := *seed, time.Now().Add(*runs)
+	if first == 0 && *runs > 0 {
+		first = rand.Uint64N(1 << 40)
 	}
-	got := simulate(t, draw(seed, time.Duration(*hoursFlag*float64(time.Hour))))
-	t.Log(got.story)
-	for _, finding := range got.findings {
-		t.Error(finding)
+	t.Logf("the first seed is %d", max(first, 1))
+	for n := range uint64(longtest.Size(4, 1<<62)) {
+		if *runs > 0 && time.Now().After(until) || *runs == 0 && n >= 20 {
+			break
+		}
+		t.Run(fmt.Sprint(max(first, 1)+n), func(t *testing.T) { run(t, max(first, 1)+n) })
 	}
 }
 
 // The same seed gives the same trace.
 func TestSameTrace(t *testing.T) {
-	for seed := range uint64(3) {
-		s := draw(seed+1, 30*time.Minute)
+	for n := range uint64(longtest.Size(2, 10)) {
+		s := draw(n+1, 20*time.Minute)
 		if first, second := simulate(t, s), simulate(t, s); first.trace != second.trace {
-			t.Errorf("seed %d gives %d interactions with the trace %.16s, and then %d with %.16s", seed+1, first.steps, first.trace, second.steps, second.trace)
+			t.Errorf("seed %d gives %d interactions with the trace %.16s, and then %d with %.16s", n+1, first.steps, first.trace, second.steps, second.trace)
 		}
+	}
+}
+
+// run runs a simulation. If it breaks a promise, run shortens and describes it.
+func run(t *testing.T, seed uint64) {
+	s := draw(seed, time.Duration(*hours*float64(time.Hour)))
+	got := simulate(t, s)
+	t.Log(got.summary(s))
+	if len(got.findings) == 0 {
+		return
+	}
+	t.Errorf("go test ./e2e/simulation -run 'TestSeed$' -seed %d -hours %v breaks promises:\n%s", seed, *hours, strings.Join(got.findings, "\n"))
+	short, last := shorten(t, s, got)
+	t.Errorf("the same in short:\n%s\n%s", strings.Join(last.story, "\n"), strings.Join(last.findings, "\n"))
+	if *save {
+		text, err := json.MarshalIndent(short, "", "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join("testdata", "stories", fmt.Sprintf("seed-%d.json", seed)), append(text, '\n'), 0o600); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Simulations that once broke a promise do not break it again.
+func TestStories(t *testing.T) {
+	files, err := filepath.Glob("testdata/stories/*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".json"), func(t *testing.T) {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var s scenario
+			if err := json.Unmarshal(text, &s); err != nil {
+				t.Fatal(err)
+			}
+			for _, finding := range simulate(t, s).findings {
+				t.Error(finding)
+			}
+		})
 	}
 }

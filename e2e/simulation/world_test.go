@@ -21,6 +21,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	"github.com/google/uuid"
 
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/feed"
@@ -69,6 +70,8 @@ type world struct {
 	servers []*process
 	// used contains the decisions of the simulation that had an effect.
 	used []string
+	// story describes what clients and operators have done, and the faults.
+	story []string
 	// calm is true when faults have ended, so that all processes can catch up.
 	calm     bool
 	findings []string
@@ -84,7 +87,7 @@ func begin(t *testing.T, s scenario) *world {
 	}
 	w.db = w.engine.Client()
 	w.injector = w.newInjector()
-	w.admin = storetest.NewTable(t, w.db, dynamo.Options{Table: w.table, OrderExpiry: orderExpiry})
+	w.admin = storetest.NewTable(t, w.db, dynamo.Options{Table: w.table, OrderExpiry: orderExpiry, Shards: s.Shards})
 	w.prepare()
 	if err := w.admin.EnableStream(t.Context()); err != nil { // now, because the dataset is loaded in parallel
 		t.Fatal(err)
@@ -113,7 +116,21 @@ func (w *world) decide(decision string) bool {
 		return false
 	}
 	w.used = append(w.used, decision)
+	if !strings.HasPrefix(decision, "client") || strings.Contains(decision, ": ") {
+		w.tellLocked("%s", decision)
+	}
 	return true
+}
+
+// tell adds a line to the story.
+func (w *world) tell(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.tellLocked(format, args...)
+}
+
+func (w *world) tellLocked(format string, args ...any) {
+	w.story = append(w.story, fmt.Sprintf("%14s  ", w.elapsed())+fmt.Sprintf(format, args...))
 }
 
 // process is a server.
@@ -236,7 +253,19 @@ var (
 
 // dynamoDB returns an SDK client that retries requests.
 func (c *storeClient) dynamoDB() *dynamodb.Client {
-	return dynamodb.New(c.w.db.Options(), func(o *dynamodb.Options) { o.HTTPClient, o.Retryer = c, retry.NewStandard() })
+	return dynamodb.New(c.w.db.Options(), func(o *dynamodb.Options) {
+		o.HTTPClient, o.Retryer, o.IdempotencyTokenProvider = c, retry.NewStandard(), randomTokens{}
+	})
+}
+
+// randomTokens generates ClientRequestToken values, like the AWS SDK. Those of the embedded store's
+// client also depend on earlier simulations.
+type randomTokens struct{}
+
+// GetIdempotencyToken returns a UUID of version 4.
+func (randomTokens) GetIdempotencyToken() (string, error) {
+	id, err := uuid.NewRandom()
+	return id.String(), err
 }
 
 // The maximum latencies of requests to the store, and of clients.

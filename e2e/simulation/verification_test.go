@@ -13,9 +13,9 @@ import (
 	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
-// judge compares what clients, subscribers and receivers have seen with the records of the table. It
+// verify compares what clients, subscribers and receivers have seen with the records of the table. It
 // does not use the code of the servers, except to decode events.
-func (w *world) judge(subscriptions []*subscriber) {
+func (w *world) verify(subscriptions []*subscriber) {
 	ctx := context.Background()
 	if err := w.admin.Ping(ctx); err != nil { // reads the current layout
 		w.found("the layout cannot be read: %v", err)
@@ -35,14 +35,14 @@ func (w *world) judge(subscriptions []*subscriber) {
 	}}); err != nil {
 		w.found("check: %v", err)
 	}
-	w.judgeOrders(audit)
-	w.judgeRegisters(audit)
-	w.judgeSubscriptions(audit, subscriptions)
-	w.judgeWebhooks(audit)
+	w.verifyOrders(audit)
+	w.verifyRegisters(audit)
+	w.verifySubscriptions(audit, subscriptions)
+	w.verifyWebhooks(audit)
 }
 
-// judgeOrders verifies that each order was placed by one request.
-func (w *world) judgeOrders(a *storetest.AuditResult) {
+// verifyOrders verifies that each order was placed by one request.
+func (w *world) verifyOrders(a *storetest.AuditResult) {
 	placedBy, unknown := map[string]string{}, fixture.Customers // each has an order at the start
 	for _, o := range w.history.operations {
 		switch {
@@ -96,9 +96,9 @@ func timelines(a *storetest.AuditResult) (events []update, owner map[string]stri
 	return events, owner
 }
 
-// judgeSubscriptions verifies that each subscriber got each event once, and the events of an order in
+// verifySubscriptions verifies that each subscriber got each event once, and the events of an order in
 // their sequence.
-func (w *world) judgeSubscriptions(a *storetest.AuditResult, all []*subscriber) {
+func (w *world) verifySubscriptions(a *storetest.AuditResult, all []*subscriber) {
 	events, owner := timelines(a)
 	// The customer of a guest's order need not see what happened before the order was claimed.
 	claimed := map[string]string{}
@@ -132,8 +132,8 @@ func (w *world) judgeSubscriptions(a *storetest.AuditResult, all []*subscriber) 
 	}
 }
 
-// judgeWebhooks verifies what the receivers of webhooks have accepted.
-func (w *world) judgeWebhooks(a *storetest.AuditResult) {
+// verifyWebhooks verifies what the receivers of webhooks have accepted.
+func (w *world) verifyWebhooks(a *storetest.AuditResult) {
 	for _, h := range w.hooks {
 		var history []commerce.Event
 		for k, r := range a.Records {
