@@ -165,7 +165,7 @@ func (w *world) send(ctx context.Context, c *workload.Client, number int, decisi
 	if o.err == nil {
 		o.returned = w.step()
 		memory.Update(m, o.response)
-	} else if !errors.Is(o.err, workload.ErrUnknownOutcome) {
+	} else if !errors.Is(o.err, workload.ErrUnknownOutcome) && !w.isDamaged() {
 		w.found("%s: %s %v: %v", decision, m.Field, m.Input, o.err)
 	}
 	w.history.add(o)
@@ -217,7 +217,9 @@ func (w *world) query(ctx context.Context, c *workload.Client, r *rand.Rand, tex
 	}
 	if len(got.Errors) > 0 {
 		if e := got.Errors[0]; !slices.Contains([]string{"UNAVAILABLE", "TIMED_OUT"}, e.Extensions.Code) {
-			w.found("%s %v: %s %s", text, variables, e.Extensions.Code, e.Message)
+			if !w.isDamaged() {
+				w.found("%s %v: %s %s", text, variables, e.Extensions.Code, e.Message)
+			}
 		}
 		return false
 	}

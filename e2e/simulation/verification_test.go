@@ -20,6 +20,10 @@ func (w *world) verify(subscriptions []*subscriber) {
 	if err := w.admin.Ping(ctx); err != nil { // reads the current layout
 		w.found("the layout cannot be read: %v", err)
 	}
+	w.complete()
+	if w.random("export").IntN(4) == 0 {
+		w.verifyExport()
+	}
 	audit, err := storetest.Audit(ctx, w.db, w.table, w.admin.Shards())
 	if err != nil {
 		w.found("the table cannot be read: %v", err)

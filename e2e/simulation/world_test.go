@@ -73,7 +73,9 @@ type world struct {
 	// story describes what clients and operators have done, and the faults.
 	story []string
 	// calm is true when faults have ended, so that all processes can catch up.
-	calm     bool
+	calm bool
+	// damaged is true after a record was damaged.
+	damaged  bool
 	findings []string
 	history  history
 }
@@ -120,6 +122,13 @@ func (w *world) decide(decision string) bool {
 		w.tellLocked("%s", decision)
 	}
 	return true
+}
+
+// isDamaged reports whether a record was damaged. Requests that need it may fail.
+func (w *world) isDamaged() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.damaged
 }
 
 // tell adds a line to the story.

@@ -1,0 +1,162 @@
+package simulation_test
+
+import (
+	"context"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/dynamo/bulk"
+	"github.com/ordergraph/ordergraph/dynamo/check"
+	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/internal/test/storetest"
+)
+
+func (w *world) raw() storetest.RawTable {
+	return storetest.RawTable{T: w.T, DB: w.db, Name: w.table, Store: w.admin}
+}
+
+// damage damages a derived record, as a foreign program may do, and lets a check repair it.
+func damage(ctx context.Context, w *world, r *rand.Rand) {
+	raw := w.raw()
+	all := raw.All()
+	var keys []string
+	for key, rec := range all {
+		e := model.EntityOf(model.Keys{PK: storetest.Record(rec).Text("pk"), SK: storetest.Record(rec).Text("sk")})
+		if e != nil && (e.Kind == model.Copy || e.Kind == model.Sum) && !e.KeysOnly {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	if len(keys) == 0 {
+		return
+	}
+	key := keys[r.IntN(len(keys))]
+	rec := all[key]
+	w.mu.Lock()
+	w.damaged = true
+	w.mu.Unlock()
+	pk, sk := storetest.Record(rec).Text("pk"), storetest.Record(rec).Text("sk")
+	if r.IntN(2) == 0 {
+		w.tell("a foreign program deletes %s", key)
+		raw.Delete(pk, sk)
+	} else {
+		for _, name := range slices.Sorted(maps.Keys(rec)) {
+			if n, ok := rec[name].(*types.AttributeValueMemberN); ok && name != "shard" && name != "part" && name != "version" {
+				w.tell("a foreign program changes %s of %s", name, key)
+				raw.Set(pk, sk, storetest.Item{name: storetest.Num("1" + n.Value)})
+				break
+			}
+		}
+	}
+	w.sleep(ctx, time.Duration(r.Float64()*float64(time.Minute)))
+	w.repair(ctx, r)
+}
+
+// repair runs a check with repairs while clients use the table.
+func (w *world) repair(ctx context.Context, r *rand.Rand) {
+	w.command(ctx, "repair", func(ctx context.Context, store *dynamo.Store) error {
+		_, err := store.CheckRecords(ctx, check.Options{Repair: true, Segments: 1 + r.IntN(2), Parallel: 1 + r.IntN(4)})
+		return err
+	})
+}
+
+// changeDerivation drops a list on request and adds it again.
+func changeDerivation(ctx context.Context, w *world, r *rand.Rand) {
+	d := w.list(r)
+	w.command(ctx, "drop", func(ctx context.Context, store *dynamo.Store) error {
+		_, err := store.DropDerivation(ctx, d, dynamo.DerivationOptions{Segments: 2})
+		return err
+	})
+	w.sleep(ctx, time.Duration(r.Float64()*float64(roundInterval)))
+	w.command(ctx, "apply", func(ctx context.Context, store *dynamo.Store) error {
+		_, err := store.ApplyDerivation(ctx, d, dynamo.DerivationOptions{Segments: 2, Parallel: 2})
+		return err
+	})
+}
+
+// list chooses a list that the scenario has from the start, and that can be dropped.
+func (w *world) list(r *rand.Rand) model.Derivation {
+	var lists []model.Derivation
+	for _, d := range model.Derivations() {
+		if !d.Feature && d.Attribute == "" && slices.Contains(w.Derivations, d.Name) {
+			lists = append(lists, d)
+		}
+	}
+	return lists[r.IntN(len(lists))]
+}
+
+// complete repairs what damage has left, and adds the lists that are missing.
+func (w *world) complete() {
+	ctx := context.Background()
+	for _, d := range model.Derivations() {
+		if slices.Contains(w.Actions, "derivation") && slices.Contains(w.Derivations, d.Name) {
+			if err := w.settle(ctx, d); err != nil {
+				w.found("the derivation %s cannot be completed: %v", d.Name, err)
+			}
+		}
+	}
+	if !w.damaged {
+		return
+	}
+	for range 2 { // a repair may uncover more
+		if _, err := w.admin.CheckRecords(ctx, check.Options{Repair: true, IndexLag: check.NoIndexLag}); err != nil {
+			w.found("check -repair: %v", err)
+		}
+	}
+}
+
+// settle makes a derivation readable, wherever an earlier command has ended.
+func (w *world) settle(ctx context.Context, d model.Derivation) error {
+	if err := w.admin.Ping(ctx); err != nil {
+		return err
+	}
+	if w.admin.Derivations()[d.Name].State == model.Dropped {
+		if _, err := w.admin.DropDerivation(ctx, d, dynamo.DerivationOptions{IndexLag: check.NoIndexLag}); err != nil {
+			return err
+		}
+	}
+	_, err := w.admin.ApplyDerivation(ctx, d, dynamo.DerivationOptions{IndexLag: check.NoIndexLag})
+	return err
+}
+
+// verifyExport exports the table and imports the records into another table, which must then have
+// the same base records. It leaves out idempotency records, which are not exported, and the index
+// keys, because the tables have different shards and features.
+func (w *world) verifyExport() {
+	ctx := context.Background()
+	var text strings.Builder
+	if err := w.admin.Export(ctx, make([]bulk.SegmentProgress, 3), func(page bulk.ExportPage) error {
+		text.Write(page.Lines)
+		return nil
+	}); err != nil {
+		w.found("export: %v", err)
+		return
+	}
+	other := storetest.NewTable(w.T, w.db, dynamo.Options{Table: "imported"})
+	if _, err := other.Import(ctx, strings.NewReader(text.String()), bulk.ImportOptions{}); err != nil {
+		w.found("import: %v", err)
+		return
+	}
+	before, after := baseRecords(w.raw()), baseRecords(storetest.RawTable{T: w.T, DB: w.db, Name: "imported", Store: other})
+	if keys := storetest.DifferingKeys(before, after); len(keys) > 0 {
+		w.found("after an export and an import, these records differ: %s", strings.Join(keys, ", "))
+	}
+}
+
+// baseRecords returns the base records of a table, without their index keys.
+func baseRecords(r storetest.RawTable) map[string]storetest.Item {
+	all := r.All()
+	maps.DeleteFunc(all, func(_ string, rec storetest.Item) bool {
+		e := model.EntityOf(model.Keys{PK: storetest.Record(rec).Text("pk"), SK: storetest.Record(rec).Text("sk")})
+		delete(rec, "gsi1pk")
+		delete(rec, "gsi1sk")
+		return e == nil || e.Kind != model.Base || e == &model.EntityIdempotency || e == &model.EntityLayout
+	})
+	return all
+}
