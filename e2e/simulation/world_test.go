@@ -3,8 +3,6 @@ package simulation_test
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -302,7 +301,10 @@ func (c *storeClient) Do(r *http.Request) (*http.Response, error) {
 		defer cancel()
 		defer context.AfterFunc(c.process.ctx, cancel)()
 	}
-	content := canonical(body)
+	content := fingerprint(body)
+	if c.w.lines != nil {
+		content += " " + string(body)
+	}
 	request := r.Clone(context.WithoutCancel(ctx))
 	request.Body = io.NopCloser(bytes.NewReader(body))
 	var response *http.Response
@@ -329,19 +331,21 @@ func (c *storeClient) Do(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// canonical returns a JSON text with sorted names.
-func canonical(body []byte) string {
-	var v any
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.UseNumber()
-	if decoder.Decode(&v) != nil {
-		return string(body)
+// fingerprint returns a hash of a JSON text that does not depend on the sequence of its members. The
+// SDK encodes maps in a random sequence.
+func fingerprint(text []byte) string {
+	const offset, prime = 14695981039346656037, 1099511628211 // FNV-1a
+	sum, word := uint64(len(text)), uint64(offset)
+	for _, c := range text {
+		switch c {
+		case '{', '}', '[', ']', ',', ':', '"':
+			sum += (word ^ word>>29) * prime
+			word = offset
+		default:
+			word = (word ^ uint64(c)) * prime
+		}
 	}
-	text, err := json.Marshal(v)
-	if err != nil {
-		return string(body)
-	}
-	return string(text)
+	return strconv.FormatUint(sum, 16)
 }
 
 // digest returns a short text for the trace.
@@ -354,7 +358,7 @@ func digest(r *http.Response, err error) string {
 		return err.Error()
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	return fmt.Sprintf("%d %x", r.StatusCode, sha256.Sum256([]byte(canonical(body))))
+	return strconv.Itoa(r.StatusCode) + " " + fingerprint(body)
 }
 
 // RoundTrip sends a request of a client to a server. The host of its URL is the number of the
