@@ -266,8 +266,8 @@ func (c *storeClient) dynamoDB() *dynamodb.Client {
 	})
 }
 
-// randomTokens generates ClientRequestToken values, like the AWS SDK. Those of the embedded store's
-// client also depend on earlier simulations.
+// randomTokens generates ClientRequestToken values, like the AWS SDK. The tokens of the embedded
+// store's client also depend on earlier simulations.
 type randomTokens struct{}
 
 // GetIdempotencyToken returns a UUID of version 4.
