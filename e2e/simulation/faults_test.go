@@ -67,7 +67,7 @@ type injector struct {
 
 func (w *world) newInjector() *injector {
 	j := &injector{}
-	_, j.client = faults.WrapClient(w.db, func(faults.Request) faults.Kind { return j.next })
+	_, j.client = faults.WrapClient(w.indexClient(), func(faults.Request) faults.Kind { return j.next })
 	return j
 }
 

@@ -61,7 +61,7 @@ func damage(ctx context.Context, w *world, r *rand.Rand) {
 // repair runs a check with repairs while clients use the table.
 func (w *world) repair(ctx context.Context, r *rand.Rand) {
 	w.command(ctx, "repair", func(ctx context.Context, store *dynamo.Store) error {
-		_, err := store.CheckRecords(ctx, check.Options{Repair: true, Segments: 1 + r.IntN(2), Parallel: 1 + r.IntN(4)})
+		_, err := store.CheckRecords(ctx, check.Options{Repair: true, IndexLag: w.checkLag(), Segments: 1 + r.IntN(2), Parallel: 1 + r.IntN(4)})
 		return err
 	})
 }
@@ -70,12 +70,12 @@ func (w *world) repair(ctx context.Context, r *rand.Rand) {
 func changeDerivation(ctx context.Context, w *world, r *rand.Rand) {
 	d := w.list(r)
 	w.command(ctx, "drop", func(ctx context.Context, store *dynamo.Store) error {
-		_, err := store.DropDerivation(ctx, d, dynamo.DerivationOptions{Segments: 2})
+		_, err := store.DropDerivation(ctx, d, dynamo.DerivationOptions{IndexLag: w.checkLag(), Segments: 2})
 		return err
 	})
 	w.sleep(ctx, time.Duration(r.Float64()*float64(roundInterval)))
 	w.command(ctx, "apply", func(ctx context.Context, store *dynamo.Store) error {
-		_, err := store.ApplyDerivation(ctx, d, dynamo.DerivationOptions{Segments: 2, Parallel: 2})
+		_, err := store.ApplyDerivation(ctx, d, dynamo.DerivationOptions{IndexLag: w.checkLag(), Segments: 2, Parallel: 2})
 		return err
 	})
 }

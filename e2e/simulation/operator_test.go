@@ -39,7 +39,7 @@ var operatorActions = []action{
 	}},
 	{"check", func(ctx context.Context, w *world, r *rand.Rand) {
 		w.command(ctx, "check", func(ctx context.Context, store *dynamo.Store) error {
-			_, err := store.CheckRecords(ctx, check.Options{Repair: r.IntN(2) == 0, Segments: 1 + r.IntN(2), Parallel: 1 + r.IntN(4), OnInconsistency: func(i check.Inconsistency) {
+			_, err := store.CheckRecords(ctx, check.Options{IndexLag: w.checkLag(), Repair: r.IntN(2) == 0, Segments: 1 + r.IntN(2), Parallel: 1 + r.IntN(4), OnInconsistency: func(i check.Inconsistency) {
 				if slices.Contains(w.Actions, "damage") {
 					return
 				}

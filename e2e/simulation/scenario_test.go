@@ -31,6 +31,8 @@ type scenario struct {
 	Derivations []string
 	// Shards is the number of shards of the lists.
 	Shards int
+	// If Lag is true, the index lags behind the table.
+	Lag bool
 }
 
 // orderExpiry is the time after which orders that are not confirmed expire.
@@ -73,6 +75,7 @@ func draw(seed uint64, d time.Duration) scenario {
 		s.Derivations = append(s.Derivations, model.Changes)
 	}
 	s.Shards = 1 + r.IntN(3)
+	s.Lag = r.IntN(3) == 0
 	return s
 }
 

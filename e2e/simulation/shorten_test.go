@@ -31,7 +31,7 @@ func shorten(t *testing.T, s scenario, last result) (scenario, result) {
 		}
 	}
 	for _, change := range []func(*scenario){
-		func(s *scenario) { s.Webhooks = 0 }, func(s *scenario) { s.Subscriptions = 0 }, func(s *scenario) { s.Rates = nil }, func(s *scenario) { s.Actions = nil },
+		func(s *scenario) { s.Webhooks = 0 }, func(s *scenario) { s.Subscriptions = 0 }, func(s *scenario) { s.Rates = nil }, func(s *scenario) { s.Actions = nil }, func(s *scenario) { s.Lag = false },
 	} {
 		next := s
 		change(&next)

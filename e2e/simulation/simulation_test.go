@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/test/longtest"
 	"github.com/ordergraph/ordergraph/internal/test/storetest"
 	"github.com/ordergraph/ordergraph/internal/test/workload"
@@ -44,8 +46,8 @@ type result struct {
 
 // summary describes a simulation.
 func (r result) summary(s scenario) string {
-	return fmt.Sprintf("seed %d, %s: %d interactions, %d requests of clients, %d subscriptions, %d webhooks, actions %v, faults %v, trace %.16s",
-		s.Seed, s.Duration, r.steps, r.requests, s.Subscriptions, s.Webhooks, s.Actions, r.faults, r.trace)
+	return fmt.Sprintf("seed %d, %s: %d interactions, %d requests of clients, %d subscriptions, %d webhooks, index lag %v, actions %v, faults %v, trace %.16s",
+		s.Seed, s.Duration, r.steps, r.requests, s.Subscriptions, s.Webhooks, s.Lag, s.Actions, r.faults, r.trace)
 }
 
 // simulate runs a simulation.
@@ -96,6 +98,11 @@ func (w *world) act() []*subscriber {
 		}
 		subscriptions = append(subscriptions, s)
 		subscribing.Go(func() { w.runSubscriber(following, s) })
+	}
+	if slices.Contains(w.Derivations, model.Changes) {
+		s := w.newPuller()
+		subscriptions = append(subscriptions, s)
+		subscribing.Go(func() { w.pull(following, s) })
 	}
 	time.Sleep(w.Duration)
 	w.mu.Lock()

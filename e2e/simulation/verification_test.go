@@ -120,8 +120,8 @@ func (w *world) verifySubscriptions(a *storetest.AuditResult, all []*subscriber)
 			}
 		}
 		for _, e := range events {
-			wanted := e.ID > s.began && (s.field == "orderUpdated" && e.OrderID == s.id || s.field == "customerOrders" && owner[e.OrderID] == s.id)
-			if n := times[e]; wanted && n == 0 && e.ID < claimed[e.OrderID] {
+			wanted := e.ID > s.began && (s.field == "changes" || s.field == "orderUpdated" && e.OrderID == s.id || s.field == "customerOrders" && owner[e.OrderID] == s.id)
+			if n := times[e]; wanted && n == 0 && s.field == "customerOrders" && e.ID < claimed[e.OrderID] {
 				continue
 			} else if wanted && n != 1 {
 				w.found("%s got event %s of order %s %d times", s.name, e.ID, e.OrderID, n)

@@ -87,13 +87,13 @@ func begin(t *testing.T, s scenario) *world {
 		faults: faultCounts{}, network: receivers.NewNetwork(t), log: &storetest.Log{},
 	}
 	w.db = w.engine.Client()
-	w.injector = w.newInjector()
 	w.admin = storetest.NewTable(t, w.db, dynamo.Options{Table: w.table, OrderExpiry: orderExpiry, Shards: s.Shards})
 	w.prepare()
 	if err := w.admin.EnableStream(t.Context()); err != nil { // now, because the dataset is loaded in parallel
 		t.Fatal(err)
 	}
 	time.Sleep(time.Second)
+	w.injector = w.newInjector()
 	w.start = time.Now()
 	return w
 }
