@@ -30,8 +30,12 @@ var operatorActions = []action{
 	}},
 	{"clock", func(ctx context.Context, w *world, r *rand.Rand) {
 		if p := w.server(r.IntN(servers)); p != nil {
+			most := 9 * time.Second // servers accept up to 5 seconds
+			if r.IntN(3) == 0 {
+				most = 3 * time.Hour
+			}
 			p.set(func() {
-				p.skew, p.drift, p.driftsSince = time.Duration((r.Float64()-0.5)*float64(9*time.Second)), (r.Float64()-0.5)/1000, time.Now()
+				p.skew, p.drift, p.driftsSince = time.Duration((r.Float64()-0.5)*float64(most)), (r.Float64()-0.5)/1000, time.Now()
 			})
 			w.sleep(ctx, time.Duration(r.Float64()*float64(20*time.Minute)))
 			p.set(func() { p.skew, p.drift = 0, 0 })
@@ -64,6 +68,7 @@ var operatorActions = []action{
 		})
 	}},
 	{"damage", damage},
+	{"split", splitStream},
 	{"derivation", changeDerivation},
 }
 

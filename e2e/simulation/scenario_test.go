@@ -42,7 +42,7 @@ const orderExpiry = 40 * time.Minute
 func draw(seed uint64, d time.Duration) scenario {
 	s := scenario{Seed: seed, Duration: d, Rates: map[faults.Kind]float64{}}
 	r := newSeam(seed).random("scenario")
-	for _, kinds := range [][]faults.Kind{storeFaults, {lateRequest}, toClients} {
+	for _, kinds := range [][]faults.Kind{storeFaults, {lateRequest}, {repeatedRecords}, toClients} {
 		for _, kind := range kinds {
 			if r.IntN(3) == 0 {
 				s.Rates[kind] = []float64{0.002, 0.01, 0.04}[r.IntN(3)]

@@ -60,6 +60,7 @@ type world struct {
 	token    authtest.Key
 	faults   faultCounts
 	injector *injector
+	stream   *sharded
 
 	network *receivers.Network
 	hooks   []*hook
@@ -93,7 +94,7 @@ func begin(t *testing.T, s scenario) *world {
 		t.Fatal(err)
 	}
 	time.Sleep(time.Second)
-	w.injector = w.newInjector()
+	w.injector, w.stream = w.newInjector(), newSharded(w.sendToStream)
 	w.start = time.Now()
 	return w
 }
