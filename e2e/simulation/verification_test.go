@@ -43,6 +43,7 @@ func (w *world) verify(subscriptions []*subscriber) {
 	w.verifyRegisters(audit)
 	w.verifySubscriptions(audit, subscriptions)
 	w.verifyWebhooks(audit)
+	w.verifyLists(audit)
 }
 
 // verifyOrders verifies that each order was placed by one request.
