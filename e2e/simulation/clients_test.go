@@ -194,6 +194,26 @@ func (w *world) drawMutation(r *rand.Rand) string {
 // query sends a query and decodes its data. It reports whether the response arrived. If it contains
 // an error other than a temporary one, query reports a broken promise.
 func (w *world) query(ctx context.Context, c *workload.Client, r *rand.Rand, text string, variables map[string]any, data any) bool {
+	got, code, ok := w.post(ctx, c, r, text, variables)
+	switch {
+	case !ok:
+		return false
+	case code != "":
+		if !slices.Contains([]string{"UNAVAILABLE", "TIMED_OUT"}, code) && !w.isDamaged() {
+			w.found("%s %v: %s", text, variables, code)
+		}
+		return false
+	}
+	if err := json.Unmarshal(got, data); err != nil {
+		w.found("%s %v: %v in %s", text, variables, err, got)
+		return false
+	}
+	return true
+}
+
+// post sends an operation. It returns the data and the code of the first error, and reports whether
+// the response arrived.
+func (w *world) post(ctx context.Context, c *workload.Client, r *rand.Rand, text string, variables map[string]any) (data json.RawMessage, code string, ok bool) {
 	body, err := json.Marshal(map[string]any{"query": text, "variables": variables})
 	if err != nil {
 		w.Fatal(err)
@@ -207,7 +227,7 @@ func (w *world) query(ctx context.Context, c *workload.Client, r *rand.Rand, tex
 	request.Header.Set("Content-Type", "application/json")
 	response, err := c.HTTP.Do(request)
 	if err != nil {
-		return false
+		return nil, "", false
 	}
 	defer response.Body.Close()
 	var got struct {
@@ -219,21 +239,13 @@ func (w *world) query(ctx context.Context, c *workload.Client, r *rand.Rand, tex
 	}
 	if err := json.NewDecoder(response.Body).Decode(&got); err != nil {
 		w.found("%s %v: %v", text, variables, err)
-		return false
+		return nil, "", false
 	}
 	if len(got.Errors) > 0 {
-		if e := got.Errors[0]; !slices.Contains([]string{"UNAVAILABLE", "TIMED_OUT"}, e.Extensions.Code) {
-			if !w.isDamaged() {
-				w.found("%s %v: %s %s", text, variables, e.Extensions.Code, e.Message)
-			}
-		}
-		return false
+		w.tell("%s %v: %s", text, variables, got.Errors[0].Message)
+		return got.Data, got.Errors[0].Extensions.Code, true
 	}
-	if err := json.Unmarshal(got.Data, data); err != nil {
-		w.found("%s %v: %v in %s", text, variables, err, got.Data)
-		return false
-	}
-	return true
+	return got.Data, "", true
 }
 
 // readOrder reads an order that the clients know.
@@ -296,9 +308,13 @@ func (w *world) subscribe(ctx context.Context, c *workload.Client, s *subscriber
 			}
 		})
 	}
+	variables := map[string]any{"id": s.id}
+	if s.after != "" {
+		variables["after"] = s.after
+	}
 	body, err := json.Marshal(map[string]any{
 		"query":     fmt.Sprintf("subscription($id: ID!, $after: ID) { update: %s(%s: $id, after: $after) { id orderId event { id } } }", s.field, s.argument),
-		"variables": map[string]any{"id": s.id, "after": s.after},
+		"variables": variables,
 	})
 	if err != nil {
 		return err

@@ -90,24 +90,28 @@ var registerModel = (&porcupine.NondeterministicModel{
 	},
 }).ToModel()
 
-// verifyRegisters verifies that the requests to each order are linearizable.
+// verifyRegisters verifies that the requests to each order, customer, product and employee are
+// linearizable. The versions of warehouses also change with the stock.
 func (w *world) verifyRegisters(a *storetest.AuditResult) {
 	all := map[string][]porcupine.Operation{}
 	for _, o := range w.history.operations {
-		id, is := o.read, access{read: true, version: o.version, text: o.text}
+		id, is := "order "+o.read, access{read: true, version: o.version, text: o.text}
 		if o.read == "" {
 			r := o.response.Record()
+			id = workload.RecordName(o.Field, o.Input, r)
+			is = access{key: o.key(), version: r.Version, text: r.Status, unknown: o.returned == 0}
 			switch kind := workload.PayloadRecordFields[o.Field]; {
 			case o.returned > 0 && !o.response.Succeeded():
 				continue
-			case kind == "order" && o.returned > 0:
-				id, is = r.ID, access{key: o.key(), version: r.Version, text: r.Status, record: o.response.RecordJSON}
-			case kind == "order" || kind == "payment" || kind == "return" || kind == "fulfillment":
-				id, _ = o.Input["orderId"].(string)
-				is = access{unknown: true, key: o.key()}
+			case kind == "order":
+				is.record = o.response.RecordJSON
+			case kind == "payment" || kind == "return" || kind == "fulfillment":
+				id, is.unknown = fmt.Sprintf("order %s", o.Input["orderId"]), true
+			case kind != "customer" && kind != "product" && kind != "employee":
+				continue
 			}
 		}
-		if id == "" {
+		if id == "" || w.Erase && id == "customer "+erasedCustomer {
 			continue
 		}
 		returned := int64(o.returned)
@@ -116,23 +120,41 @@ func (w *world) verifyRegisters(a *storetest.AuditResult) {
 		}
 		all[id] = append(all[id], porcupine.Operation{ClientId: o.client, Output: is, Call: int64(o.called), Return: returned, Metadata: o.decision})
 	}
+	// Clients see neither that an expired order is cancelled, nor that an order is claimed or erased.
+	for id := range all {
+		all[id] = append(all[id], porcupine.Operation{ClientId: 2*clients + 1, Output: access{unknown: true}, Call: 0, Return: math.MaxInt64, Metadata: "expiry"})
+	}
+	for k, r := range a.Records {
+		if kind := r.Text("type"); strings.HasPrefix(k.SK, "EVENT#") && (kind == "claimed" || kind == "erased") {
+			id := "order " + r.Text("orderId")
+			all[id] = append(all[id], porcupine.Operation{ClientId: 2*clients + 2, Output: access{unknown: true}, Call: 0, Return: math.MaxInt64, Metadata: kind})
+		}
+	}
 	for _, id := range slices.Sorted(maps.Keys(all)) {
 		operations := all[id]
-		if r := a.Records[storetest.Key{PK: "ORDER#" + id, SK: "#METADATA"}]; r != nil {
+		if r := recordOf(a, id); r != nil {
 			end := int64(w.steps) + 10
 			operations = append(operations, porcupine.Operation{ClientId: 2 * clients, Output: access{read: true, version: r.Int("version"), text: strings.ToUpper(r.Text("status"))}, Call: end, Return: end + 1, Metadata: "the table"})
 		}
-		// Expired orders are cancelled without a client.
-		operations = append(operations, porcupine.Operation{ClientId: 2*clients + 1, Output: access{unknown: true}, Call: 0, Return: math.MaxInt64, Metadata: "expiry"})
 		result, info := porcupine.CheckOperationsVerbose(registerModel, operations, time.Minute)
 		if result == porcupine.Illegal {
-			w.found("the requests to order %s are not linearizable%s%s", id, w.picture(id, info), describe(operations))
+			w.found("the requests to %s are not linearizable%s%s", id, w.picture(id, info), describe(registerModel, operations))
 		}
 	}
 }
 
+// recordOf returns the record of a subject: see workload.RecordName.
+func recordOf(a *storetest.AuditResult, subject string) storetest.Record {
+	words := strings.Fields(subject)
+	key := storetest.Key{PK: strings.ToUpper(words[0]) + "#" + words[1], SK: "#METADATA"}
+	if words[0] == "inventoryLevel" {
+		key = storetest.Key{PK: "PRODUCT#" + words[1], SK: "WAREHOUSE#" + words[2]}
+	}
+	return a.Records[key]
+}
+
 // describe returns a line for each operation, in the sequence of their calls.
-func describe(all []porcupine.Operation) string {
+func describe(model porcupine.Model, all []porcupine.Operation) string {
 	all = slices.SortedFunc(slices.Values(all), func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
 	var text strings.Builder
 	for _, o := range all {
@@ -140,7 +162,7 @@ func describe(all []porcupine.Operation) string {
 		if o.Return == math.MaxInt64 {
 			returned = "end"
 		}
-		fmt.Fprintf(&text, "\n\t%d to %s: %v: %s", o.Call, returned, o.Metadata, registerModel.DescribeOperation(nil, o.Output))
+		fmt.Fprintf(&text, "\n\t%d to %s: %v: %s", o.Call, returned, o.Metadata, model.DescribeOperation(nil, o.Output))
 	}
 	return text.String()
 }

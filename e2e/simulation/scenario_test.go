@@ -33,6 +33,9 @@ type scenario struct {
 	Shards int
 	// If Lag is true, the index lags behind the table.
 	Lag bool
+	// Walkers and Visitors are the numbers of them. Erase is true if a customer is erased.
+	Walkers, Visitors int
+	Erase             bool
 }
 
 // orderExpiry is the time after which orders that are not confirmed expire.
@@ -76,6 +79,7 @@ func draw(seed uint64, d time.Duration) scenario {
 	}
 	s.Shards = 1 + r.IntN(3)
 	s.Lag = r.IntN(3) == 0
+	s.Walkers, s.Visitors, s.Erase = r.IntN(3), r.IntN(3), r.IntN(4) == 0
 	return s
 }
 

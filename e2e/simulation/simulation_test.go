@@ -92,6 +92,9 @@ func (w *world) act() []*subscriber {
 		w.Fatal(err)
 	}
 	first, owner := timelines(audit)
+	w.runReaders(acting, &active, memory, owner)
+	// The subscriptions to the orders of an erased customer end.
+	first = slices.DeleteFunc(first, func(u update) bool { return owner[u.OrderID] == erasedCustomer })
 	for i := range w.Subscriptions {
 		s := &subscriber{name: fmt.Sprintf("subscriber %d", i), field: "customerOrders", argument: "customerId", id: owner[first[i].OrderID], began: first[i].ID, after: first[i].ID}
 		if i == 0 {
@@ -124,7 +127,7 @@ func (w *world) picture(id string, info porcupine.LinearizationInfo) string {
 	if directory == "" {
 		return ""
 	}
-	path := filepath.Join(directory, fmt.Sprintf("seed-%d-order-%s.html", w.Seed, id))
+	path := filepath.Join(directory, fmt.Sprintf("seed-%d-%s.html", w.Seed, strings.ReplaceAll(id, " ", "-")))
 	if err := porcupine.VisualizePath(registerModel, info, path); err != nil {
 		return ": " + err.Error()
 	}

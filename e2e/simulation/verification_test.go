@@ -41,6 +41,10 @@ func (w *world) verify(subscriptions []*subscriber) {
 	}
 	w.verifyOrders(audit)
 	w.verifyRegisters(audit)
+	w.verifyLevels(audit)
+	w.verifyResponses(audit)
+	w.verifyReaders(audit)
+	w.verifyErasure(audit)
 	w.verifySubscriptions(audit, subscriptions)
 	w.verifyWebhooks(audit)
 	w.verifyLists(audit)

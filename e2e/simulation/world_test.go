@@ -78,6 +78,7 @@ type world struct {
 	damaged  bool
 	findings []string
 	history  history
+	readers  readers
 }
 
 // begin begins a simulation at its start.
