@@ -69,12 +69,6 @@ func (h *history) add(o operation) {
 	h.operations = append(h.operations, o)
 }
 
-func (h *history) all() []operation {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return slices.Clone(h.operations)
-}
-
 // transport sends the requests of one client, with its token.
 type transport struct {
 	w           *world

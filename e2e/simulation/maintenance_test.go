@@ -14,6 +14,7 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/bulk"
 	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/internal/test/storetest"
 )
 
@@ -73,7 +74,9 @@ func changeDerivation(ctx context.Context, w *world, r *rand.Rand) {
 		_, err := store.DropDerivation(ctx, d, dynamo.DerivationOptions{IndexLag: w.checkLag(), Segments: 2})
 		return err
 	})
-	w.sleep(ctx, time.Duration(r.Float64()*float64(roundInterval)))
+	// A round of the clients begins shortly before the servers follow the new state, or before the
+	// backfill begins.
+	w.sleep(ctx, 2*roundInterval-w.elapsed()%roundInterval+time.Duration(r.Float64()*float64(300*time.Millisecond))-time.Duration(r.IntN(2))*table.LayoutDelay)
 	w.command(ctx, "apply", func(ctx context.Context, store *dynamo.Store) error {
 		_, err := store.ApplyDerivation(ctx, d, dynamo.DerivationOptions{IndexLag: w.checkLag(), Segments: 2, Parallel: 2})
 		return err

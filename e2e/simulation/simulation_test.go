@@ -85,7 +85,6 @@ func (w *world) act() []*subscriber {
 		active.Go(func() { w.runClient(acting, i, memory) })
 	}
 	active.Go(func() { w.runOperator(acting) })
-	active.Go(func() { w.runReader(acting) })
 	var subscriptions []*subscriber
 	audit, err := storetest.Audit(w.Context(), w.db, w.table, w.admin.Shards())
 	if err != nil {
