@@ -45,6 +45,7 @@ func (w *world) verify(subscriptions []*subscriber) {
 	w.verifyResponses(audit)
 	w.verifyReaders(audit)
 	w.verifyErasure(audit)
+	w.verifyTornExport()
 	w.verifySubscriptions(audit, subscriptions)
 	w.verifyWebhooks(audit)
 	w.verifyLists(audit)
