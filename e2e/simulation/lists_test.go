@@ -6,10 +6,12 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/internal/test/storetest"
 	"github.com/ordergraph/ordergraph/internal/test/workload"
 )
@@ -92,6 +94,7 @@ func firstDifference(got, want []string) string {
 
 // verifyLists compares the lists with the records that belong to them.
 func (w *world) verifyLists(a *storetest.AuditResult) {
+	time.Sleep(table.LayoutDelay) // until all servers follow the layout that is stored now
 	c, ctx := w.newClient("reader", ""), context.Background()
 	const page = "first: 3, after: $after"
 	want := map[list][]string{}
