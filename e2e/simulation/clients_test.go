@@ -47,14 +47,17 @@ type operation struct {
 	read    string
 	version int
 	text    string
+	// use is how often the idempotency key had expired.
+	use int
 }
 
-// key returns the idempotency key and its scope, which is the caller. Without a key, it returns "".
+// key returns the idempotency key and its scope: the caller, and the use of a key that has expired in
+// the meantime. Without a key, it returns "".
 func (o operation) key() string {
 	if o.IdempotencyKey() == "" {
 		return ""
 	}
-	return fmt.Sprintf("%s of %d", o.IdempotencyKey(), o.client%clients)
+	return fmt.Sprintf("%s of %d, use %d", o.IdempotencyKey(), o.client%clients, o.use)
 }
 
 // history contains the requests of all clients.
@@ -91,6 +94,9 @@ func (w *world) newClient(name, customer string) *workload.Client {
 	return &workload.Client{HTTP: &http.Client{Transport: transport{w, name, w.token.Token(w.T, authtest.Claims(w.start, claims), nil)}}}
 }
 
+// round returns the time from one round to the next.
+func (w *world) round() time.Duration { return roundInterval * time.Duration(max(w.Stretch, 1)) }
+
 // url returns the URL of a random server.
 func url(r *rand.Rand) string { return fmt.Sprintf("http://%d%s", r.IntN(servers), server.PathGraphQL) }
 
@@ -114,9 +120,9 @@ func (w *world) runClient(ctx context.Context, number int, memory *workload.Clie
 		r := w.random(name, step)
 		pause := time.Duration(r.Float64() * float64(maxPause))
 		if step%stepsPerRound == 0 {
-			next := w.elapsed().Truncate(roundInterval)
+			next := w.elapsed().Truncate(w.round())
 			if step > 0 {
-				next += roundInterval
+				next += w.round()
 			}
 			pause += next - w.elapsed()
 		}

@@ -76,7 +76,7 @@ func changeDerivation(ctx context.Context, w *world, r *rand.Rand) {
 	})
 	// A round of the clients begins shortly before the servers follow the new state, or before the
 	// backfill begins.
-	w.sleep(ctx, 2*roundInterval-w.elapsed()%roundInterval+time.Duration(r.Float64()*float64(300*time.Millisecond))-time.Duration(r.IntN(2))*table.LayoutDelay)
+	w.sleep(ctx, 2*w.round()-w.elapsed()%w.round()+time.Duration(r.Float64()*float64(300*time.Millisecond))-time.Duration(r.IntN(2))*table.LayoutDelay)
 	w.command(ctx, "apply", func(ctx context.Context, store *dynamo.Store) error {
 		_, err := store.ApplyDerivation(ctx, d, dynamo.DerivationOptions{IndexLag: w.checkLag(), Segments: 2, Parallel: 2})
 		return err

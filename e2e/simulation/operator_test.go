@@ -19,8 +19,13 @@ type action struct {
 
 // operatorActions are the actions. Each takes some time, and leaves all servers running.
 var operatorActions = []action{
-	{"kill", func(ctx context.Context, w *world, r *rand.Rand) { w.restart(ctx, r, true) }},
-	{"restart", func(ctx context.Context, w *world, r *rand.Rand) { w.restart(ctx, r, false) }},
+	{"kill", func(ctx context.Context, w *world, r *rand.Rand) { w.restart(ctx, w.server(r.IntN(servers)), r, true) }},
+	{"restart", func(ctx context.Context, w *world, r *rand.Rand) { w.restart(ctx, w.server(r.IntN(servers)), r, false) }},
+	{"rolling restart", func(ctx context.Context, w *world, r *rand.Rand) {
+		for i := range servers {
+			w.restart(ctx, w.server(i), r, false)
+		}
+	}},
 	{"cut off", func(ctx context.Context, w *world, r *rand.Rand) {
 		if p := w.server(r.IntN(servers)); p != nil {
 			p.set(func() { p.cutOff = true })
@@ -83,7 +88,7 @@ func (w *world) runOperator(ctx context.Context) {
 	for n := 0; len(w.Actions) > 0; n++ {
 		r := w.random("operator", n)
 		// Most actions begin shortly before or in a round of the clients.
-		wait := time.Duration(1+r.IntN(4))*roundInterval - w.elapsed()%roundInterval + time.Duration(r.Float64()*float64(400*time.Millisecond)) - 100*time.Millisecond
+		wait := time.Duration(1+r.IntN(4))*w.round() - w.elapsed()%w.round() + time.Duration(r.Float64()*float64(400*time.Millisecond)) - 100*time.Millisecond
 		if !w.sleep(ctx, wait) {
 			return
 		}
@@ -100,8 +105,7 @@ func (w *world) runOperator(ctx context.Context) {
 }
 
 // restart ends a server and starts it again.
-func (w *world) restart(ctx context.Context, r *rand.Rand, kill bool) {
-	p := w.server(r.IntN(servers))
+func (w *world) restart(ctx context.Context, p *process, r *rand.Rand, kill bool) {
 	if p == nil {
 		return
 	}

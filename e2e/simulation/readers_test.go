@@ -58,7 +58,7 @@ func (w *world) runReaders(ctx context.Context, active *sync.WaitGroup, memory *
 
 // waitForRound waits until a time in one of the next rounds of the clients.
 func (w *world) waitForRound(ctx context.Context, r *rand.Rand, rounds int) bool {
-	return w.sleep(ctx, time.Duration(1+r.IntN(rounds))*roundInterval-w.elapsed()%roundInterval+time.Duration(r.Float64()*float64(300*time.Millisecond)))
+	return w.sleep(ctx, time.Duration(1+r.IntN(rounds))*w.round()-w.elapsed()%w.round()+time.Duration(r.Float64()*float64(300*time.Millisecond)))
 }
 
 // runWalker reads all pages of lists until ctx ends.
@@ -108,7 +108,7 @@ func (w *world) readAll(ctx context.Context, c *workload.Client, r *rand.Rand, k
 		text = strings.NewReplacer("first", "last", "after", "before").Replace(text)
 	}
 	text = strings.Replace(text, "PAGE", "nodes { id status } pageInfo { hasNextPage hasPreviousPage startCursor endCursor }", 1)
-	if k.began = w.step(); w.Lag && !w.sleep(ctx, roundInterval) { // until the index contains what happened before
+	if k.began = w.step(); w.Lag && !w.sleep(ctx, w.round()) { // until the index contains what happened before
 		return
 	}
 	for more := true; more; {
@@ -185,7 +185,7 @@ func (w *world) runVisitor(ctx context.Context, number int, memory *workload.Cli
 			if r.IntN(2) == 0 {
 				s.field, s.argument, s.id = "customerOrders", "customerId", other
 			}
-			until, cancel := context.WithTimeout(ctx, time.Duration(r.Float64()*float64(2*roundInterval)))
+			until, cancel := context.WithTimeout(ctx, time.Duration(r.Float64()*float64(2*w.round())))
 			if err := w.subscribe(until, c, s, r); err != nil && !strings.Contains(err.Error(), "NOT_FOUND") && !w.isDamaged() {
 				w.found("%s: %v", decision, err)
 			}

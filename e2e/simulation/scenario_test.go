@@ -29,6 +29,9 @@ type scenario struct {
 	Webhooks, Subscriptions int
 	// Derivations are the lists and features on request that are readable from the start.
 	Derivations []string
+	// Stretch, if not 0, is the factor by which the pauses of the clients are longer. In the same
+	// number of requests, idempotency keys and stream records expire.
+	Stretch int
 	// Shards is the number of shards of the lists.
 	Shards int
 	// If Lag is true, the index lags behind the table.
@@ -80,6 +83,10 @@ func draw(seed uint64, d time.Duration) scenario {
 	s.Shards = 1 + r.IntN(3)
 	s.Lag = r.IntN(3) == 0
 	s.Walkers, s.Visitors, s.Erase = r.IntN(3), r.IntN(3), r.IntN(4) == 0
+	if r.IntN(4) == 0 && s.Webhooks+s.Subscriptions == 0 { // they would read all the time
+		s.Stretch = 100
+		s.Duration *= 100
+	}
 	return s
 }
 
