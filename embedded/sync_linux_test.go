@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/ordergraph/ordergraph/embedded"
+	"github.com/ordergraph/ordergraph/internal/test/disk"
 	"github.com/ordergraph/ordergraph/internal/test/longtest"
 )
 
@@ -29,7 +30,10 @@ const failingSyncs = "ORDERGRAPH_TEST_FAILING_SYNCS"
 // power loss never loses a write whose outcome a client knows, and each write is observed once.
 func TestFailedSyncs(t *testing.T) {
 	if runs, err := strconv.Atoi(os.Getenv(failingSyncs)); err == nil {
-		d := newDisk(t)
+		d, err := disk.Intercept()
+		if err != nil {
+			t.Fatal(err)
+		}
 		testUnknownOutcome(t, d)
 		for n := range runs {
 			failSyncs(t, d, n)
@@ -42,7 +46,7 @@ func TestFailedSyncs(t *testing.T) {
 	t.Parallel()
 	// System calls can be intercepted only until the process ends.
 	child := exec.Command(os.Args[0], "-test.run=^TestFailedSyncs$", "-test.v")
-	child.Env = append(os.Environ(), failingSyncs+"="+strconv.Itoa(longtest.Size(30, 500)), "GODEBUG=asyncpreemptoff=1")
+	child.Env = append(os.Environ(), failingSyncs+"="+strconv.Itoa(longtest.Size(30, 500)))
 	output, err := child.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, output)
@@ -54,12 +58,14 @@ func TestFailedSyncs(t *testing.T) {
 
 // testUnknownOutcome tests what clients see while no sync of the file succeeds after the header of a
 // commit has been written.
-func testUnknownOutcome(t *testing.T, d *disk) {
+func testUnknownOutcome(t *testing.T, d *disk.Disk) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d.start(t, path, rand.New(rand.NewPCG(1, 1)))
+	if err := d.Start(path, rand.New(rand.NewPCG(1, 1))); err != nil {
+		t.Fatal(err)
+	}
 	s, err := embedded.Open(path, embedded.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +79,7 @@ func testUnknownOutcome(t *testing.T, d *disk) {
 		}
 		return out.Item, nil
 	}
-	d.fail(1, 1000)
+	d.Fail(1, 1000)
 	const unknown, nothing = "unknown whether the change was written", "nothing was written"
 	if err := put(s, newItem("a"))(context.Background()); err == nil || !strings.Contains(err.Error(), unknown) || strings.Contains(err.Error(), nothing) {
 		t.Errorf("a write that the disk does not confirm returned %v", err)
@@ -90,7 +96,7 @@ func testUnknownOutcome(t *testing.T, d *disk) {
 	if got := next(); len(got) != 0 {
 		t.Errorf("the changes %v were observed before they were durable", got)
 	}
-	d.fail(1000, 0)
+	d.Fail(1000, 0)
 	if got, err := read(); err != nil || got == nil {
 		t.Errorf("after the disk has recovered, the item is %v, %v", got, err)
 	}
@@ -98,11 +104,11 @@ func testUnknownOutcome(t *testing.T, d *disk) {
 		t.Errorf("the changes %v were observed, want one", got)
 	}
 	// The change of a table is the same, and later writes use the changed table.
-	d.fail(1, 3)
+	d.Fail(1, 3)
 	if err := removeIndex(s)(context.Background()); err == nil || !strings.Contains(err.Error(), unknown) {
 		t.Errorf("a change of the table that the disk does not confirm returned %v", err)
 	}
-	d.fail(1000, 0)
+	d.Fail(1000, 0)
 	if err := put(s, newItem("c", "group", "g", "rank", 1))(context.Background()); err != nil {
 		t.Error(err)
 	}
@@ -115,21 +121,23 @@ func testUnknownOutcome(t *testing.T, d *disk) {
 }
 
 // failSyncs executes writes while syncs fail. The number determines which syncs fail.
-func failSyncs(t *testing.T, d *disk, number int) {
+func failSyncs(t *testing.T, d *disk.Disk, number int) {
 	source := rand.New(rand.NewPCG(uint64(number), 3))
 	dir := t.TempDir()
 	path := filepath.Join(dir, "store.db")
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d.start(t, path, rand.New(rand.NewPCG(uint64(number), 4)))
+	if err := d.Start(path, rand.New(rand.NewPCG(uint64(number), 4))); err != nil {
+		t.Fatal(err)
+	}
 	s, err := embedded.Open(path, embedded.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	createTable(t, s, "items", withIndex, withStream(types.StreamViewTypeKeysOnly))
 	// In most runs, one sync fails. In others, the syncs that repeat it fail, too.
-	d.fail(source.IntN(40), 1+max(0, source.IntN(8)-4))
+	d.Fail(source.IntN(40), 1+max(0, source.IntN(8)-4))
 	var mu sync.Mutex
 	known := map[string]bool{}
 	observed := map[string]int{}
@@ -175,10 +183,10 @@ func failSyncs(t *testing.T, d *disk, number int) {
 			t.Errorf("run %d: the write of item %s was observed %d times, want 1", number, pk, observed[pk])
 		}
 	}
-	if d.syncs < d.failFrom {
-		t.Errorf("run %d: sync %d did not take place", number, d.failFrom)
+	if d.Failed() == 0 {
+		t.Errorf("run %d: no sync failed", number)
 	}
-	t.Logf("run %d: %d syncs, failed from %d up to %d, %d unknown outcomes", number, d.syncs, d.failFrom, d.failTo, unknown)
+	t.Logf("run %d: %d syncs failed, %d unknown outcomes", number, d.Failed(), unknown)
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
@@ -226,14 +234,14 @@ func changeIndex(t *testing.T, s *embedded.Store) {
 }
 
 // checkPowerLoss checks that a power loss at this moment loses no write with a known outcome.
-func checkPowerLoss(t *testing.T, d *disk, mu *sync.Mutex, known map[string]bool, path string) {
+func checkPowerLoss(t *testing.T, d *disk.Disk, mu *sync.Mutex, known map[string]bool, path string) {
 	mu.Lock()
 	var keys []string
 	for pk := range known {
 		keys = append(keys, pk)
 	}
 	mu.Unlock()
-	if err := d.powerLoss(path); err != nil {
+	if err := d.PowerLoss(path); err != nil {
 		t.Error(err)
 		return
 	}

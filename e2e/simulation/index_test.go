@@ -30,21 +30,22 @@ const (
 	maxIndexLag   = 20 * time.Second
 )
 
-// index is a copy of the global secondary index that lags behind the table. When a record gets other
-// index keys, its old entry disappears and its new entry appears independently.
+// index is a copy of the global secondary index that lags behind the table. When a record gets
+// other index keys, its old entry disappears and its new entry appears independently.
 type index struct {
 	w *world
 
 	mu      sync.Mutex
 	entries *dynamodb.Client
-	// writes contains the changes that the index does not show yet. last is the time of the last change
-	// of each entry, and changes counts the changes of each record.
+	// writes contains the changes that the index does not show yet. last is the time of the last
+	// change of each entry, and changes counts the changes of each record.
 	writes  []indexWrite
 	last    map[string]time.Time
 	changes map[string]int
 }
 
-// indexWrite is the time at which an entry of the index changes. If put is false, the entry disappears.
+// indexWrite is the time at which an entry of the index changes. If put is false, the entry
+// disappears.
 type indexWrite struct {
 	due   time.Time
 	entry storetest.Item
@@ -56,12 +57,17 @@ func (w *world) indexClient() *dynamodb.Client {
 	if !w.Lag {
 		return w.db
 	}
-	return dynamodb.New(w.db.Options(), func(o *dynamodb.Options) { o.HTTPClient = w.newIndex() })
+	w.index = &index{w: w, last: map[string]time.Time{}, changes: map[string]int{}}
+	w.index.reset()
+	return dynamodb.New(w.db.Options(), func(o *dynamodb.Options) { o.HTTPClient = w.index })
 }
 
-// newIndex returns the index of the engine.
-func (w *world) newIndex() *index {
-	x := &index{w: w, entries: embedded.New().Client(), last: map[string]time.Time{}, changes: map[string]int{}}
+// reset reads the complete index of the engine.
+func (x *index) reset() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	w := x.w
+	x.entries, x.writes = embedded.New().Client(), nil
 	storetest.NewTable(w.T, x.entries, dynamo.Options{Table: w.table})
 	pages := dynamodb.NewScanPaginator(w.db, &dynamodb.ScanInput{TableName: &w.table, IndexName: aws.String(model.IndexName)})
 	for pages.HasMorePages() {
@@ -74,10 +80,10 @@ func (w *world) newIndex() *index {
 		}
 	}
 	w.engine.Observe(w.table, x.observe)
-	return x
 }
 
-// entrySuffix follows the sort key of each entry in the copy, so that two entries of a record can exist.
+// entrySuffix follows the sort key of each entry in the copy, so that two entries of a record can
+// exist.
 var entrySuffix = regexp.MustCompile(`~[0-9a-f]{16}~`)
 
 // entryOf returns the entry of a record. If the record is not in the index, it returns nil.

@@ -96,7 +96,7 @@ func (w *world) runOperator(ctx context.Context) {
 		if !w.decide(fmt.Sprintf("operator action %d: %s", n, name)) {
 			continue
 		}
-		for _, a := range operatorActions {
+		for _, a := range slices.Concat(operatorActions, diskActions) {
 			if a.name == name {
 				a.do(ctx, w, r)
 			}

@@ -39,6 +39,8 @@ type scenario struct {
 	// Walkers and Visitors are the numbers of them. Erase is true if a customer is erased.
 	Walkers, Visitors int
 	Erase             bool
+	// If Disk is true, the engine has a file on a disk with faults.
+	Disk bool
 }
 
 // orderExpiry is the time after which orders that are not confirmed expire.
@@ -87,6 +89,7 @@ func draw(seed uint64, d time.Duration) scenario {
 		s.Stretch = 100
 		s.Duration *= 100
 	}
+	s.drawDisk(r)
 	return s
 }
 

@@ -32,7 +32,7 @@ func shorten(t *testing.T, s scenario, last result) (scenario, result) {
 	}
 	for _, change := range []func(*scenario){
 		func(s *scenario) { s.Webhooks = 0 }, func(s *scenario) { s.Subscriptions = 0 }, func(s *scenario) { s.Rates = nil }, func(s *scenario) { s.Actions = nil }, func(s *scenario) { s.Lag = false },
-		func(s *scenario) { s.Walkers = 0 }, func(s *scenario) { s.Visitors = 0 }, func(s *scenario) { s.Erase = false },
+		func(s *scenario) { s.Walkers = 0 }, func(s *scenario) { s.Visitors = 0 }, func(s *scenario) { s.Erase = false }, func(s *scenario) { s.Disk = false },
 	} {
 		next := s
 		change(&next)

@@ -46,14 +46,17 @@ type result struct {
 
 // summary describes a simulation.
 func (r result) summary(s scenario) string {
-	return fmt.Sprintf("seed %d, %s: %d interactions, %d requests of clients, %d subscriptions, %d webhooks, index lag %v, actions %v, faults %v, trace %.16s",
-		s.Seed, s.Duration, r.steps, r.requests, s.Subscriptions, s.Webhooks, s.Lag, s.Actions, r.faults, r.trace)
+	return fmt.Sprintf("seed %d, %s: %d interactions, %d requests of clients, %d subscriptions, %d webhooks, index lag %v, disk %v, actions %v, faults %v, trace %.16s",
+		s.Seed, s.Duration, r.steps, r.requests, s.Subscriptions, s.Webhooks, s.Lag, s.Disk, s.Actions, r.faults, r.trace)
 }
 
 // simulate runs a simulation.
 func simulate(t *testing.T, s scenario) (got result) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // it is faster with one thread
 	cryptotest.SetGlobalRandom(t, s.Seed)
+	if s.Disk {
+		_, _ = interceptDisk() // outside of the bubble
+	}
 	synctest.Test(t, func(t *testing.T) {
 		w := begin(t, s)
 		scheduling, stop := context.WithCancel(context.Background())

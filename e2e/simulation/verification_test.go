@@ -48,6 +48,7 @@ func (w *world) verify(subscriptions []*subscriber) {
 	w.verifyReaders(audit)
 	w.verifyErasure(audit)
 	w.verifyTornExport()
+	w.verifyAcknowledged(audit)
 	w.verifySubscriptions(audit, subscriptions)
 	w.verifyWebhooks(audit)
 	w.verifyLists(audit)

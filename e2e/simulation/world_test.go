@@ -60,6 +60,8 @@ type world struct {
 	token    authtest.Key
 	faults   faultCounts
 	injector *injector
+	drive    *drive // drive is nil if the engine is in memory
+	index    *index // index is nil if the index is up to date
 	stream   *sharded
 
 	network *receivers.Network
@@ -85,10 +87,11 @@ type world struct {
 func begin(t *testing.T, s scenario) *world {
 	time.Sleep(time.Until(time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC))) // the clock of a bubble begins in 2000
 	w := &world{
-		T: t, scenario: s, seam: newSeam(s.Seed), engine: embedded.New(), table: "shop", token: authtest.Key{ID: "k", Algorithm: "HS256", Private: []byte("a secret of at least 32 bytes, for tests")},
+		T: t, scenario: s, seam: newSeam(s.Seed), table: "shop", token: authtest.Key{ID: "k", Algorithm: "HS256", Private: []byte("a secret of at least 32 bytes, for tests")},
 		faults: faultCounts{}, network: receivers.NewNetwork(t), log: &storetest.Log{},
 	}
-	w.db = w.engine.Client()
+	w.openEngine()
+	w.db = w.engine.Client(func(o *dynamodb.Options) { o.HTTPClient = currentEngine{w} })
 	w.admin = storetest.NewTable(t, w.db, dynamo.Options{Table: w.table, OrderExpiry: orderExpiry, Shards: s.Shards})
 	w.prepare()
 	if err := w.admin.EnableStream(t.Context()); err != nil { // now, because the dataset is loaded in parallel
@@ -314,7 +317,7 @@ func (c *storeClient) Do(r *http.Request) (*http.Response, error) {
 	sent := &interaction{from: c.from, name: operation, content: content, latency: storeLatency, delay: c.w.delayRequest}
 	var reply time.Duration
 	sent.run = func() string {
-		response, reply, failure = c.w.execute(sent, request, body)
+		response, reply, failure = c.w.executeOnDisk(sent, request, body)
 		return digest(response, failure)
 	}
 	if err := c.w.do(ctx, sent); err != nil {
