@@ -4,11 +4,7 @@ package durability_test
 
 import (
 	"bytes"
-	"encoding/json"
-	"fmt"
-	"io"
 	"math/rand/v2"
-	"net/http"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -123,31 +119,6 @@ func (s *server) send(t *testing.T, field, key string, input map[string]any) (se
 type sentMutation struct {
 	workload.Mutation
 	response workload.Response
-}
-
-// query sends a GraphQL query and decodes the data. It must have no errors.
-func (s *server) query(t *testing.T, result any, query string, arguments ...any) {
-	t.Helper()
-	body, err := json.Marshal(map[string]string{"query": fmt.Sprintf(query, arguments...)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := s.client.HTTP.Post(s.address.WaitURL(), "application/json", bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	decoded := struct {
-		Data   any
-		Errors []any
-	}{Data: result}
-	if err := json.Unmarshal(text, &decoded); err != nil || response.StatusCode != http.StatusOK || len(decoded.Errors) > 0 {
-		t.Fatalf("%s: status %d, %v: %s", query, response.StatusCode, err, text)
-	}
 }
 
 // check runs `ordergraph check` on the file, which must be clean. The server must have ended.
