@@ -71,9 +71,12 @@ func (c currentEngine) Do(r *http.Request) (*http.Response, error) {
 
 // openEngine opens an empty engine, in a file if the scenario has faults of the disk.
 func (w *world) openEngine() {
+	w.engine = embedded.New()
+	if !w.Disk {
+		return
+	}
 	d, err := interceptDisk()
-	if err != nil || !w.Disk {
-		w.engine = embedded.New()
+	if err != nil {
 		return
 	}
 	w.drive = &drive{Disk: d, w: w, directory: w.TempDir()}
