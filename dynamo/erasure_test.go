@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -128,6 +129,27 @@ func erase(t testing.TB, store *dynamo.Store) (calls int) {
 			return calls
 		}
 	}
+}
+
+// The lines of a return are personal data, so a replay takes them from the record. It returns nothing
+// that happened after the first execution.
+func TestReplayOfReturn(t *testing.T) {
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+		r := newPersonalTable(t, db, 1, false)
+		id := commerce.OrderID(storetest.SmallOrderID(0))
+		sue := change.Caller{ID: "sue", Name: "sue", IdempotencyKey: "approval"}
+		approval := commerce.ReturnDecision{OrderID: id, ReturnID: personalReturn, To: commerce.ReturnApproved}
+		first, err := r.Store.DecideReturn(t.Context(), sue, approval)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Store.ReceiveReturn(t.Context(), sam, commerce.ReturnReceipt{OrderID: id, ReturnID: personalReturn, WarehouseID: "w1"}); err != nil {
+			t.Fatal(err)
+		}
+		if again, err := r.Store.DecideReturn(t.Context(), sue, approval); err != nil || !reflect.DeepEqual(again, first) {
+			t.Errorf("the first result was %+v, the replay returned %+v, %v", first, again, err)
+		}
+	})
 }
 
 // Erasing a customer removes the personal data from all records, and keeps amounts, statuses and counters. Then

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -55,6 +56,9 @@ func CopyPersonal(e *Entity, to, from Record) {
 			to[a.Name] = v
 		}
 	}
+	if lines, ok := to["lines"].(*types.AttributeValueMemberL); ok && e == &EntityReturn && TextOf(to, "status") != string(commerce.ReturnReceived) {
+		to["lines"] = notRestocked(lines)
+	}
 	have, want := linesOf(from), linesOf(to)
 	for sku, line := range want {
 		for _, f := range commerce.CustomFieldsOf("OrderItem") {
@@ -63,6 +67,20 @@ func CopyPersonal(e *Entity, to, from Record) {
 			}
 		}
 	}
+}
+
+// notRestocked returns the lines of a return as they were before it was received.
+func notRestocked(lines *types.AttributeValueMemberL) types.AttributeValue {
+	earlier := &types.AttributeValueMemberL{}
+	for _, line := range lines.Value {
+		if m, ok := line.(*types.AttributeValueMemberM); ok {
+			attributes := maps.Clone(m.Value)
+			delete(attributes, "restocked")
+			line = &types.AttributeValueMemberM{Value: attributes}
+		}
+		earlier.Value = append(earlier.Value, line)
+	}
+	return earlier
 }
 
 // linesOf returns the line items that an order's record embeds, by SKU.
