@@ -227,6 +227,30 @@ func TestInterruptedClaim(t *testing.T) {
 	})
 }
 
+// If a guest places the first order during a claim, the claim of that order leaves no record of the guest.
+func TestOrderDuringClaim(t *testing.T) {
+	for requests := 0; ; requests++ {
+		r := newGuestTable(t, storetest.Engines()[0].Client(t))
+		sent, placed := 0, false
+		claiming := storetest.StoreWithClient(t, r.Store, storetest.WithRequestHook(r.DB, func(context.Context, any) error {
+			if sent++; sent == requests+1 {
+				placeAsGuest(t, r.Store, guestAddress, 1)
+				placed = true
+			}
+			return nil
+		}), dynamo.Options{})
+		claim(t, claiming, "c1")
+		claim(t, r.Store, "c1")
+		if left := guestRecords(r); len(left) > 0 {
+			t.Errorf("an order before request %d of the claim leaves %v", requests, left)
+		}
+		r.CheckClean()
+		if r.DeleteTable(); !placed {
+			return
+		}
+	}
+}
+
 // Two clients claim orders, while others change and place them. Each order is claimed once.
 func TestConcurrentClaims(t *testing.T) {
 	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {

@@ -29,8 +29,8 @@ func (m Mutations) ClaimOrders(ctx context.Context, caller Caller, cmd commerce.
 		if err != nil {
 			return nil, fmt.Errorf("%w: customer %s: %w", model.ErrCorrupt, customer.ID, err)
 		}
-		// An order that the guest places after this read changes the last event, so the transaction cannot
-		// delete it.
+		// An order that the guest places after this read creates or changes the last event, so the
+		// transaction fails.
 		guestsLast := model.LastEvent.Key(&c.KeyBuilder, guest)
 		last, err := c.read(ctx, guestsLast, model.LastEvent.Key(&c.KeyBuilder, customer.ID))
 		if err != nil {
@@ -48,8 +48,11 @@ func (m Mutations) ClaimOrders(ctx context.Context, caller Caller, cmd commerce.
 			return nil, err
 		}
 		c.require(model.KeyOf(record), table.AttributesUnchanged(record, "email", "accountRepId"))
-		if only && last[0] != nil {
+		switch {
+		case only && last[0] != nil:
 			c.remove(last[0], table.AttributesUnchanged(last[0], "eventId"))
+		case only:
+			c.addConditionCheck(guestsLast, table.RecordNotExists)
 		}
 		return c.moveOrder(ctx, current, before, customer)
 	})
