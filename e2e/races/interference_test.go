@@ -3,7 +3,6 @@ package races_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -21,7 +20,6 @@ import (
 	"github.com/ordergraph/ordergraph/dynamo/change"
 	"github.com/ordergraph/ordergraph/dynamo/derive"
 	"github.com/ordergraph/ordergraph/dynamo/model"
-	"github.com/ordergraph/ordergraph/dynamo/table"
 	"github.com/ordergraph/ordergraph/internal/test/faults"
 	"github.com/ordergraph/ordergraph/internal/test/longtest"
 	"github.com/ordergraph/ordergraph/internal/test/storetest"
@@ -390,75 +388,4 @@ func diffLines(want, got string) string {
 		}
 	}
 	return strings.Join(out, "\n")
-}
-
-// A copy of a request with the same idempotency key commits first. Both callers get the same
-// response, and the mutation is executed once. The test on DynamoDB Local runs only every fourth
-// mutation.
-func TestRepeatedRequestCommitsFirst(t *testing.T) {
-	t.Parallel()
-	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
-		w := newFixtureCopier(t, db, 0)
-		for i, d := range namedMutations(t, w.orders) {
-			if i%longtest.Size(3, 1) > 0 || !storetest.RunsCase(t, 4, i) {
-				continue
-			}
-			caller := change.Caller{ID: "me", Name: "me", IdempotencyKey: "mine"}
-			var clean *dynamo.Store
-			first := ""
-			failing, clean, table := w.newCopy(t, func(r faults.Request) faults.Kind {
-				if r.IsTransaction() && first == "" {
-					first = resultText(d.run(t.Context(), clean, caller))
-				}
-				return faults.None
-			})
-			if second := resultText(d.run(t.Context(), failing, caller)); second != first || first == "" {
-				t.Errorf("%s: the responses differ:\n%s\n%s", d.name, first, second)
-			}
-			if third := resultText(d.run(t.Context(), failing, caller)); third != first {
-				t.Errorf("%s: a later response differs:\n%s\n%s", d.name, first, third)
-			}
-			raced := w.snapshot(storetest.AssertConsistent(t, db, table, 1))
-			_, sequential, once := w.newCopy(t, func(faults.Request) faults.Kind { return faults.None })
-			if _, err := d.run(t.Context(), sequential, caller); err != nil {
-				t.Errorf("%s: %v", d.name, err)
-			}
-			if want := w.snapshot(storetest.AssertConsistent(t, db, once, 1)); raced != want {
-				t.Errorf("%s twice:\n%s", d.name, diffLines(want, raced))
-			}
-		}
-	})
-}
-
-// Other mutations always commit first. When the deadline of the request passes, the request fails
-// with ErrUnavailable and writes nothing.
-func TestConcurrentMutationsAlwaysCommitFirst(t *testing.T) {
-	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
-		w := newFixtureCopier(t, db, 0)
-		var clean *dynamo.Store
-		n := 0
-		ctx := workload.NewManualDeadline(t.Context())
-		failing, clean, tableName := w.newCopy(t, func(r faults.Request) faults.Kind {
-			if !r.IsTransaction() {
-				return faults.None
-			}
-			if n++; n == 5 {
-				ctx.Expire()
-			}
-			name := fmt.Sprintf("Name %d", n)
-			if _, err := clean.UpdateCustomer(t.Context(), change.Caller{Name: "they"}, commerce.CustomerChange{ID: "c0", Name: &name}); err != nil {
-				t.Error(err)
-			}
-			return faults.None
-		})
-		phones := []string{"1"}
-		_, err := failing.UpdateCustomer(ctx, change.Caller{ID: "me", Name: "me", IdempotencyKey: "k"}, commerce.CustomerChange{ID: "c0", PhoneNumbers: &phones})
-		if !errors.Is(err, table.ErrUnavailable) {
-			t.Errorf("the error is %v, want ErrUnavailable", err)
-		}
-		a := storetest.AssertConsistent(t, db, tableName, 1)
-		if c := a.Records[storetest.Key{PK: "CUSTOMER#c0", SK: "#METADATA"}]; c.Int("version") != 1+n || c.Text("name") != fmt.Sprintf("Name %d", n) || len(a.IdempotencyRecords) > 0 {
-			t.Errorf("the customer has version %d and the name %s after %d changes by another caller", c.Int("version"), c.Text("name"), n)
-		}
-	})
 }

@@ -3,7 +3,6 @@ package workload
 import (
 	"io"
 	"log/slog"
-	"net/http"
 	"net/http/httptest"
 	"testing"
 
@@ -17,11 +16,6 @@ import (
 // its log to log. The functions in change set further options.
 func Serve(t testing.TB, store *dynamo.Store, log io.Writer, change ...func(*server.Options)) string {
 	t.Helper()
-	return listen(t, newHandler(t, store, log, change...))
-}
-
-func newHandler(t testing.TB, store *dynamo.Store, log io.Writer, change ...func(*server.Options)) http.Handler {
-	t.Helper()
 	opts := server.Options{
 		Graph: graph.Options{Store: store, Cursors: paging.NewCursorSigner([]byte("a key for tests"))},
 		Log:   slog.New(slog.NewTextHandler(log, nil)),
@@ -33,10 +27,6 @@ func newHandler(t testing.TB, store *dynamo.Store, log io.Writer, change ...func
 	if err != nil {
 		t.Fatal(err)
 	}
-	return handler
-}
-
-func listen(t testing.TB, handler http.Handler) string {
 	s := httptest.NewServer(handler)
 	t.Cleanup(s.Close)
 	return s.URL + server.PathGraphQL
