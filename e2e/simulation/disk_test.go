@@ -237,6 +237,7 @@ func (d *drive) openDamaged(r *rand.Rand) bool {
 	if !strings.Contains(err.Error(), "damaged") && !strings.Contains(err.Error(), "format") {
 		d.w.found("bit %d of byte %d is wrong: Open returned %v, want an error about the damaged file", bit%8, bit/8, err)
 	}
+	d.w.tell("the engine refuses a file with a wrong bit")
 	flip()
 	return false
 }
