@@ -52,7 +52,6 @@ func (w *world) verify(subscriptions []*subscriber) {
 	w.verifySubscriptions(audit, subscriptions)
 	w.verifyWebhooks(audit)
 	w.verifyLists(audit)
-	w.verifyPieces(audit)
 }
 
 // verifyOrders verifies that each order was placed by one request.
