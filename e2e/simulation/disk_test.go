@@ -33,8 +33,8 @@ var diskFaults = []faults.Kind{syncFails, syncsFail, headerLost, diskFull}
 // intercepted.
 var interceptDisk = sync.OnceValues(disk.Intercept)
 
-// idempotencyLife is the time for which each idempotency record exists, whatever a server's clock
-// shows. By a right clock, it exists for 24 hours.
+// idempotencyLife is the minimum life of an idempotency record, even if a server's clock is wrong. By
+// a right clock, it is 24 hours.
 const idempotencyLife = 12 * time.Hour
 
 // drive is the disk below the file of the engine.
