@@ -120,7 +120,7 @@ func (w *world) verifyLists(a *storetest.AuditResult) {
 			if due := r.Text("paymentDue"); due != "" {
 				add(list{field: "ordersByPaymentState(paymentState: " + strings.ToUpper(due) + ", " + page + ")", id: "id"}, order)
 			}
-			if r.Text("waitingSince") != "" && slices.Contains(w.Derivations, model.EntityOrderWaiting.Name) {
+			if r.Text("status") == "confirmed" && slices.Contains(w.Derivations, model.EntityOrderWaiting.Name) {
 				add(list{field: "ordersToShip(" + page + ")", id: "id"}, order)
 			}
 			if tags, ok := r["tags"].(*types.AttributeValueMemberL); ok {
