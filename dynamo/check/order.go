@@ -580,7 +580,7 @@ func (v *orderVerifier) headerRecords(t *table.Table, o commerce.Order) []header
 }
 
 // findOrAddFix returns the fix (the planned write) of a record, and adds the fix if necessary. If
-// the record is missing and no fix creates it, the result is nil.
+// the record is missing and no fix creates it, or if a fix deletes it, the result is nil.
 func findOrAddFix(diag *diagnosis, r headerRecord) *recordFix {
 	i := slices.IndexFunc(diag.fixes, func(fix recordFix) bool { return fix.event == nil && fix.key == r.key })
 	switch {
@@ -589,6 +589,8 @@ func findOrAddFix(diag *diagnosis, r headerRecord) *recordFix {
 	case i < 0:
 		i = len(diag.fixes)
 		diag.fixes = append(diag.fixes, recordFix{key: r.key, asRead: r.record, set: model.Record{}})
+	case diag.fixes[i].isDelete:
+		return nil
 	}
 	return &diag.fixes[i]
 }
@@ -603,7 +605,7 @@ func (v *orderVerifier) updateOrderForEvent(diag *diagnosis, o commerce.Order) {
 			continue
 		}
 		fix := findOrAddFix(diag, r)
-		if fix == nil || fix.isDelete {
+		if fix == nil {
 			continue
 		}
 		fix.setsUpdatedAt = dated
