@@ -3,6 +3,7 @@ package simulation_test
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -243,7 +244,7 @@ func (w *world) post(ctx context.Context, c *workload.Client, r *rand.Rand, text
 	}
 	if len(got.Errors) > 0 {
 		w.tell("%s %v: %s", text, variables, got.Errors[0].Message)
-		return got.Data, got.Errors[0].Extensions.Code, true
+		return got.Data, cmp.Or(got.Errors[0].Extensions.Code, "an error without a code"), true
 	}
 	return got.Data, "", true
 }
@@ -260,7 +261,13 @@ func (w *world) readOrder(ctx context.Context, c *workload.Client, number int, d
 			Status  string
 		}
 	}
-	if w.query(ctx, c, r, `query($id: ID!) { order(id: $id) { id version status } }`, map[string]any{"id": id}, &data) && data.Order != nil {
+	if !w.query(ctx, c, r, `query($id: ID!) { order(id: $id) { id version status } }`, map[string]any{"id": id}, &data) {
+		return
+	}
+	if data.Order == nil && !w.isDamaged() && memory.Knows(id) {
+		w.found("%s: order %s does not exist, although a response contained it", decision, id)
+	}
+	if data.Order != nil {
 		o.returned, o.version, o.text = w.step(), data.Order.Version, data.Order.Status
 		w.history.add(o)
 	}

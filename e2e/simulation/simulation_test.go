@@ -52,8 +52,12 @@ func (r result) summary(s scenario) string {
 
 // simulate runs a simulation.
 func simulate(t *testing.T, s scenario) (got result) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // it is faster with one thread
+	// With one thread, simulations are faster. Goroutines that wake at the same time also draw their
+	// random numbers in the same sequence.
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	cryptotest.SetGlobalRandom(t, s.Seed)
+	defer useMomentaryRandom(s.Seed)()
+	var unchecked []func() []string
 	if s.Disk {
 		_, _ = interceptDisk() // outside of the bubble
 	}
@@ -73,8 +77,13 @@ func simulate(t *testing.T, s scenario) (got result) {
 		stop()
 		scheduler.Wait()
 		time.Sleep(time.Hour) // until the timers of connections have ended
+		unchecked = w.unchecked
 		got = result{w.findings, fmt.Sprintf("%x", w.trace.Sum(nil)), w.steps, w.used, w.story, w.scheduledFaults(), len(w.history.operations)}
 	})
+	// Real time passes only outside of the bubble.
+	for _, check := range unchecked {
+		got.findings = append(got.findings, check()...)
+	}
 	return got
 }
 
@@ -118,19 +127,38 @@ func (w *world) act() []*subscriber {
 	stop()
 	active.Wait()
 	time.Sleep(3 * time.Minute) // subscribers and webhooks catch up
+	for n := 0; n < 30 && w.isBehind(); n++ {
+		time.Sleep(5 * time.Minute) // after failures, the pauses of webhooks are long
+	}
 	end()
 	subscribing.Wait()
 	return subscriptions
 }
 
+// checkLater verifies after the simulation that operations are linearizable.
+func (w *world) checkLater(subject string, m porcupine.Model, operations []porcupine.Operation) {
+	w.unchecked = append(w.unchecked, func() []string {
+		switch result, info := porcupine.CheckOperationsVerbose(m, operations, maxCheckTime); result {
+		case porcupine.Illegal:
+			return []string{fmt.Sprintf("the requests to %s are not linearizable%s%s", subject, w.picture(subject, m, info), describe(m, operations))}
+		case porcupine.Unknown:
+			w.T.Logf("the %d requests to %s could not be checked within %s", len(operations), subject, maxCheckTime)
+		}
+		return nil
+	})
+}
+
+// maxCheckTime is the time for checking the requests to one record.
+const maxCheckTime = 10 * time.Second
+
 // picture writes a picture of a failed check, if there is a directory for it.
-func (w *world) picture(id string, info porcupine.LinearizationInfo) string {
+func (w *world) picture(id string, m porcupine.Model, info porcupine.LinearizationInfo) string {
 	directory := os.Getenv("ORDERGRAPH_TEST_PICTURES")
 	if directory == "" {
 		return ""
 	}
 	path := filepath.Join(directory, fmt.Sprintf("seed-%d-%s.html", w.Seed, strings.ReplaceAll(id, " ", "-")))
-	if err := porcupine.VisualizePath(registerModel, info, path); err != nil {
+	if err := porcupine.VisualizePath(m, info, path); err != nil {
 		return ": " + err.Error()
 	}
 	return ": see " + path
@@ -146,10 +174,7 @@ func TestSeeds(t *testing.T) {
 		first = rand.Uint64N(1 << 40)
 	}
 	t.Logf("the first seed is %d", max(first, 1))
-	for n := range uint64(longtest.Size(4, 1<<62)) {
-		if *runs > 0 && time.Now().After(until) || *runs == 0 && n >= 20 {
-			break
-		}
+	for n := uint64(0); time.Now().Before(until) || *runs == 0 && n < uint64(longtest.Size(4, 20)); n++ {
 		t.Run(fmt.Sprint(max(first, 1)+n), func(t *testing.T) { run(t, max(first, 1)+n) })
 	}
 }
@@ -178,6 +203,9 @@ func run(t *testing.T, seed uint64) {
 	if *save {
 		text, err := json.MarshalIndent(short, "", "  ")
 		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.MkdirAll(filepath.Join("testdata", "stories"), 0o700); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(filepath.Join("testdata", "stories", fmt.Sprintf("seed-%d.json", seed)), append(text, '\n'), 0o600); err != nil {

@@ -86,6 +86,9 @@ func (s *sharded) findLast() error {
 		in["ShardIteratorType"], in["SequenceNumber"] = "AFTER_SEQUENCE_NUMBER", s.last
 	}
 	text, err := s.send("GetShardIterator", in)
+	if err != nil && s.last != "" { // the record has been deleted
+		text, err = s.send("GetShardIterator", map[string]any{"StreamArn": s.arn, "ShardId": engineShard, "ShardIteratorType": "TRIM_HORIZON"})
+	}
 	if err != nil {
 		return err
 	}
@@ -280,5 +283,9 @@ func (w *world) sendToStream(operation string, in any) (json.RawMessage, error) 
 		return nil, err
 	}
 	defer response.Body.Close()
-	return io.ReadAll(response.Body)
+	text, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", operation, text)
+	}
+	return text, err
 }

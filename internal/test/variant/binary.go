@@ -48,6 +48,9 @@ func Run(t testing.TB, b Binary, name string, limit time.Duration, args ...strin
 	if run.ProcessState == nil {
 		t.Fatalf("run %s: %v", b.path, err)
 	}
+	if ctx.Err() != nil {
+		t.Fatalf("run %s with the variant %q: it took longer than %s", b.path, name, limit)
+	}
 	return Result{Failed: err != nil, Output: string(out), CPU: run.ProcessState.UserTime() + run.ProcessState.SystemTime()}
 }
 

@@ -378,6 +378,13 @@ func RecordName(field string, in map[string]any, r Record) string {
 	return kind + " " + id
 }
 
+// Knows reports whether a response has contained the order.
+func (m *ClientState) Knows(order string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Contains(m.orders, order)
+}
+
 // Mutation returns the mutation that a client sends for a step. It chooses the order and the
 // expectedVersion from the records in m.
 func (m *ClientState) Mutation(s Step) Mutation {
