@@ -129,6 +129,9 @@ func (w *world) verifyRegisters(a *storetest.AuditResult) {
 		if kind := r.Text("type"); strings.HasPrefix(k.SK, "EVENT#") && (kind == "claimed" || kind == "erased" || r.Text("actor") == dynamo.ExpiryActor) {
 			id := "order " + r.Text("orderId")
 			all[id] = append(all[id], porcupine.Operation{ClientId: 2*clients + 2, Output: access{unknown: true}, Call: 0, Return: math.MaxInt64, Metadata: kind})
+			if kind == "erased" { // an erasure also cancels an open order
+				all[id] = append(all[id], porcupine.Operation{ClientId: 2*clients + 3, Output: access{unknown: true}, Call: 0, Return: math.MaxInt64, Metadata: "cancelled by an erasure"})
+			}
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(all)) {
