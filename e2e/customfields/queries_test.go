@@ -59,6 +59,7 @@ func TestPagesOfCustomLists(t *testing.T) {
 		for range 5 {
 			placed = append(placed, s.place(`channel: STORE,`, ""))
 		}
+		slices.Sort(placed) // two IDs can have the same millisecond
 		slices.Reverse(placed)
 		var seen []string
 		after := "null"
