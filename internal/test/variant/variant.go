@@ -32,7 +32,7 @@ import (
 )
 
 // Environment is the environment variable that contains the name of the active variant.
-const Environment = "ORDERGRAPH_VARIANT"
+const Environment = "ORDERGRAPH_TEST_VARIANT"
 
 // Variant is a deliberate bug.
 type Variant struct {
