@@ -209,7 +209,7 @@ func (w *world) withoutPersonal(a workload.Response) string {
 	if err := json.Unmarshal([]byte(a.RecordJSON), &record); err != nil {
 		w.found("a response contains the record %s: %v", a.RecordJSON, err)
 	}
-	for _, name := range []string{"name", "email", "phoneNumbers", "shippingAddress", "billingAddress", "contact", "hold", "rejectionReason"} {
+	for _, name := range []string{"name", "email", "phoneNumbers", "shippingAddress", "billingAddress", "contact", "hold", "availableTransitions", "rejectionReason"} {
 		delete(record, name)
 	}
 	return fmt.Sprint(record)
