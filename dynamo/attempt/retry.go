@@ -147,7 +147,7 @@ func (r retryer) RetryDelay(attempts int, err error) (time.Duration, error) {
 }
 
 // RandomN returns a random number from 0 to n-1. n must be positive. Like new IDs, it uses
-// crypto/rand, so package testing/cryptotest determines all random numbers of a server.
+// crypto/rand, so a test that replaces the source of crypto/rand determines all random numbers.
 func RandomN[Int ~int | ~int64](n Int) Int {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // it never fails

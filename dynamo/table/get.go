@@ -282,7 +282,8 @@ func newReaders(records []map[string]types.AttributeValue) []model.Reader {
 }
 
 // BackOff waits for a random time before a retry. The maximum time doubles with each retry, from
-// about 25 ms to 1 s. Before the first attempt, retry is 0. If the context ends, BackOff returns the context's error.
+// about 25 ms to 1 s. Before the first attempt, retry is 0. If the context ends, BackOff returns the
+// context's error.
 func BackOff(ctx context.Context, retry int) error {
 	if retry == 0 {
 		return nil

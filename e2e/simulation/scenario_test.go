@@ -20,8 +20,10 @@ type scenario struct {
 	// Only, if not nil, contains the decisions that take effect.
 	Only map[string]bool
 
-	// What follows is drawn from the seed. Each seed has only some of the faults and activities, so
+	// The seed determines all fields below. Each seed has only some of the faults and activities, so
 	// that one does not hide the others.
+
+	// Rates contains the probabilities of the faults of requests.
 	Rates map[faults.Kind]float64
 	// Actions are the names of the actions of the operator.
 	Actions []string
