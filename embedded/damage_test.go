@@ -112,6 +112,53 @@ func TestFlippedBits(t *testing.T) {
 	}
 }
 
+// The names of buckets have no checksums, but a store with a wrong name does not open.
+func TestFlippedBucketNames(t *testing.T) {
+	t.Parallel()
+	path, content := writeStore(t)
+	streamARN := *content[len(content)-1].(*string)
+	original, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	accepted := 0
+	for _, name := range []string{"format", "tables", "streams", "tokens", "table-1", "items", "expiry", "index-byGroup", "records", streamARN} {
+		// Old pages can contain the names too, so not every flipped bit has an effect.
+		refused := 0
+		for at, found := 0, 0; found >= 0; at += found + 1 {
+			if found = strings.Index(string(original[at:]), name); found < 0 {
+				break
+			}
+			for bit := range longtest.Size(1, 8) {
+				i := at + found + (at+bit)%len(name)
+				original[i] ^= 1 << bit
+				if err := os.WriteFile(path, original, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				original[i] ^= 1 << bit
+				s, err := embedded.Open(path, embedded.Options{Verify: true})
+				if err == nil {
+					accepted++
+					if _, err := storeContent(t, s); err != nil {
+						t.Errorf("bit %d of byte %d is wrong, which belongs to the name %s: a read returned %v", bit, i, name, err)
+					}
+					if err := s.Close(); err != nil {
+						t.Error(err)
+					}
+					continue
+				}
+				if refused++; !strings.Contains(err.Error(), "damaged") {
+					t.Errorf("bit %d of byte %d is wrong, which belongs to the name %s: Open returned %v, want an error about the damaged file", bit, i, name, err)
+				}
+			}
+		}
+		if refused == 0 {
+			t.Errorf("no wrong name instead of %q was refused", name)
+		}
+	}
+	t.Logf("%d flipped bits were in pages that are free", accepted)
+}
+
 // If a value changes in a file that is open, reads of this value fail, and other reads succeed.
 func TestDamageWhileOpen(t *testing.T) {
 	t.Parallel()

@@ -81,6 +81,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/embedded/internal/file"
 	"github.com/ordergraph/ordergraph/embedded/internal/schema"
+	"github.com/ordergraph/ordergraph/embedded/internal/storage"
 	"github.com/ordergraph/ordergraph/embedded/internal/stream"
 	"github.com/ordergraph/ordergraph/embedded/internal/throttle"
 	"github.com/ordergraph/ordergraph/embedded/internal/wire"
@@ -193,10 +194,19 @@ func (s *Store) loadTables() error {
 				return &file.DamagedError{Problem: fmt.Sprintf("the bucket %q is missing", name)}
 			}
 		}
+		if err := stream.CheckBuckets(tx.Bucket(bucketStreams)); err != nil {
+			return err
+		}
 		return tx.Bucket(bucketTables).ForEach(func(name, definition []byte) error {
 			t, err := schema.Parse(definition)
+			if err != nil {
+				return err
+			}
 			tables[string(name)] = t
-			return err
+			if t.HasStream() && tx.Bucket(bucketStreams).Bucket([]byte(t.StreamARN())) == nil {
+				return &file.DamagedError{Problem: fmt.Sprintf("the bucket of the stream %s is missing", t.StreamARN())}
+			}
+			return storage.CheckBuckets(tx, t)
 		})
 	})
 	if err != nil || !isNew {

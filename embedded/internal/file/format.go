@@ -28,7 +28,7 @@ func checkFormat(tx *bbolt.Tx) error {
 	b := tx.Bucket(bucketFormat)
 	if b == nil {
 		if name, _ := tx.Cursor().First(); name != nil {
-			return errors.New("the file is a bbolt database of another program, not an embedded store")
+			return damaged("it has no format version. Or it is not an embedded store, but a bbolt database of another program")
 		}
 		return nil
 	}

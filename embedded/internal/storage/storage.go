@@ -6,6 +6,7 @@ package storage
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 
 	"github.com/ordergraph/ordergraph/embedded/internal/attr"
 	"github.com/ordergraph/ordergraph/embedded/internal/file"
@@ -34,6 +35,25 @@ func CreateBuckets(tx *file.Tx, t *schema.Table) error {
 	for _, x := range t.Indexes {
 		if _, err := b.CreateBucket(x.BucketName); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// CheckBuckets returns a DamagedError if a bucket of the table is missing. The names of buckets have
+// no checksums.
+func CheckBuckets(tx *file.Tx, t *schema.Table) error {
+	b := tx.Bucket(t.BucketName)
+	if b == nil {
+		return &file.DamagedError{Problem: fmt.Sprintf("the bucket %q is missing", t.BucketName)}
+	}
+	names := [][]byte{bucketItems, bucketExpiry}
+	for _, x := range t.Indexes {
+		names = append(names, x.BucketName)
+	}
+	for _, name := range names {
+		if b.Bucket(name) == nil {
+			return &file.DamagedError{Problem: fmt.Sprintf("the bucket %q in %q is missing", name, t.BucketName)}
 		}
 	}
 	return nil

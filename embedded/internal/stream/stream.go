@@ -8,6 +8,7 @@ package stream
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -66,6 +67,21 @@ func Create(streams *file.Bucket, t *schema.Table, now time.Time) error {
 		return err
 	}
 	return putStream(b, &stream{ARN: t.StreamARN(), Label: t.StreamLabel, TableName: t.TableName, ViewType: t.StreamSpecification.StreamViewType, KeySchema: t.KeySchema, Created: now})
+}
+
+// CheckBuckets returns a DamagedError if the bucket of a stream has a wrong name or is incomplete.
+// The names of buckets have no checksums. streams is the bucket that contains all streams.
+func CheckBuckets(streams *file.Bucket) error {
+	return streams.ForEachBucket(func(arn []byte) error {
+		m, err := parseStream(streams.Bucket(arn))
+		if err != nil {
+			return err
+		}
+		if m.ARN != string(arn) || streams.Bucket(arn).Bucket(bucketRecords) == nil {
+			return &file.DamagedError{Problem: fmt.Sprintf("the bucket of the stream %q has a wrong name or no records", arn)}
+		}
+		return nil
+	})
 }
 
 // Disable disables the table's stream. Clients can still read the existing records.
