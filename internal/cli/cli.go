@@ -119,6 +119,9 @@ func run(ctx context.Context, args []string, env Environment) error {
 	if len(args) > 0 && isHelpFlag(args[0]) {
 		return flag.ErrHelp
 	}
+	if len(args) > 0 && (args[0] == "-version" || args[0] == "--version") {
+		args = append([]string{"version"}, args[1:]...)
+	}
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		command, args = args[0], args[1:]
 	}

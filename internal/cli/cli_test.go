@@ -152,6 +152,17 @@ func TestHelp(t *testing.T) {
 	}
 }
 
+// The command `version` also has the names -version and --version.
+func TestVersion(t *testing.T) {
+	want := run(t, "version")
+	want.checkSucceeded(t, "ordergraph ")
+	for _, line := range []string{"-version", "--version"} {
+		c := run(t, line)
+		c.checkSucceeded(t, want.stdout.String())
+	}
+	run(t, "--version -json").checkSucceeded(t, `{"version":`)
+}
+
 // The command "help config" describes all settings as plain text.
 func TestHelpOfSettings(t *testing.T) {
 	c := run(t, "help config")

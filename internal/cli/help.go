@@ -51,7 +51,7 @@ func commands() []command {
 		{"token", tokenCommand, "token key FILE", "write a private key for development tokens to FILE, and its public key to FILE" + jwksSuffix},
 		{"patterns", patternsCommand, "patterns [-markdown]", "print all access patterns and write patterns, with their keys and records"},
 		{"config", configCommand, "config [-json] [FLAGS OF serve]", "print the value and the source of each setting, and problems with them;\nsecrets are masked; the exit status is 1 if a setting is invalid, else 0"},
-		{"version", versionCommand, "version [-json]", "print the version and the commit"},
+		{"version", versionCommand, "version [-json]", "print the version and the commit (same as --version)"},
 		{"help", nil, "help [COMMAND]", "print this help, or the flags of a command (same as COMMAND -h)"},
 	}
 }

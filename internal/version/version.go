@@ -1,10 +1,14 @@
 // Package version describes the build of this program. It imports only the standard library.
 //
-// The version is the Git tag of the commit. `go build` writes the tag into the binary, so no source
-// file and no build flag contains the version.
+// The version is the Git tag of the commit. `go build` and `go install` write the tag into the
+// binary, so no source file contains the version. A build from files without Git can set the version
+// with a flag of `go build`:
+//
+//	-ldflags "-X github.com/ordergraph/ordergraph/internal/version.linked=v1.2.3"
 package version
 
 import (
+	"cmp"
 	"runtime"
 	"runtime/debug"
 )
@@ -12,8 +16,8 @@ import (
 // Info describes a build.
 type Info struct {
 	// Version is the Git tag of the commit, such as v1.2.3. For a commit without a tag, it is a
-	// pseudo-version, such as v0.0.0-20260102150405-0123456789ab. For a build without Git, it is
-	// "(devel)".
+	// pseudo-version, such as v0.0.0-20260102150405-0123456789ab. If the working tree had uncommitted
+	// changes, the version ends with "+dirty". For a build without Git, it is "(devel)".
 	Version string `json:"version"`
 	// Commit is the hash of the commit. Time is the time of the commit in RFC 3339. Both are empty for
 	// a build without Git.
@@ -30,19 +34,18 @@ type Info struct {
 // devel is the version of a build without Git.
 const devel = "(devel)"
 
+// linked is the version that a flag of the linker has set.
+var linked string
+
 // Get returns the description of this build.
 func Get() Info {
 	build, ok := debug.ReadBuildInfo()
 	if !ok {
 		build = &debug.BuildInfo{}
 	}
-	return parse(build)
-}
-
-func parse(build *debug.BuildInfo) Info {
 	info := Info{Version: build.Main.Version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
-	if info.Version == "" {
-		info.Version = devel
+	if info.Version == "" || info.Version == devel {
+		info.Version = cmp.Or(linked, devel)
 	}
 	for _, s := range build.Settings {
 		switch s.Key {
