@@ -6,7 +6,7 @@ OUT ?= ordergraph
 # linker cannot remove unused methods, and the binary is a third larger.
 BUILD := CGO_ENABLED=0 go build -trimpath -tags lambda.norpc,grpcnotrace -ldflags='-s -w'
 
-.PHONY: build release lambda test race lint lint-deploy prose generate graphiql test-browser test-http test-clients test-electrodb test-live test-schema test-federation
+.PHONY: build release lambda test race lint lint-deploy prose site generate graphiql test-browser test-http test-clients test-electrodb test-live test-schema test-federation
 
 build:
 	$(BUILD) -o $(OUT) .
@@ -36,6 +36,11 @@ lint-deploy:
 # Installs a pinned Vale on the first run.
 prose:
 	.ci/prose
+
+# Builds the documentation as a site in the directory site, and checks its links. Installs pinned
+# tools on the first run.
+site:
+	.ci/site/run
 
 # Updates all derived files: generated code, tables of the docs, golden files.
 generate:
