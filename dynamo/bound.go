@@ -13,6 +13,9 @@ import (
 // units. The maximum does not include retries after throttling or a conflict. Records written by
 // other software, and records with ElectroDB's names and versions, can cost more.
 type CostBounds struct {
+	// Declarations are the kinds of records and the ways to read and write them.
+	Declarations model.Declarations
+
 	shards int
 	// sizes maps the name of each entity to the maximum size in bytes of one of its records.
 	sizes map[string]int
@@ -21,7 +24,23 @@ type CostBounds struct {
 // NewCostBounds returns the CostBounds for a table with the given number of shards. Shards are the
 // partition keys over which the table spreads each busy list.
 func NewCostBounds(shards int) CostBounds {
-	return CostBounds{shards: max(1, shards), sizes: model.MaxRecordSizes()}
+	return NewCostBoundsWith(model.DeclaredInProcess(), shards)
+}
+
+// NewCostBoundsWith returns the CostBounds for a table with other declarations than the process
+// has.
+func NewCostBoundsWith(declared model.Declarations, shards int) CostBounds {
+	return CostBounds{Declarations: declared, shards: max(1, shards), sizes: declared.MaxRecordSizes()}
+}
+
+// WithRecordSize returns the CostBounds for records with at most this number of bytes.
+func (b CostBounds) WithRecordSize(bytes int) CostBounds {
+	sizes := make(map[string]int, len(b.sizes))
+	for name, most := range b.sizes {
+		sizes[name] = min(most, bytes)
+	}
+	b.sizes = sizes
+	return b
 }
 
 // ReadCostBound is the maximum cost of a read. RoundTrips is lower than Requests if some requests
@@ -49,7 +68,7 @@ const MaxBatchGetKeys = table.MaxBatchKeys
 // MaxLookupUnits returns the maximum number of read units that a lookup of records by their keys
 // consumes. Most lookups read one record.
 func (b CostBounds) MaxLookupUnits(p model.AccessPattern, consistent bool) float64 {
-	return float64(max(1, p.MaxLength)) * p.ConsistencyFactor(consistent) * model.ReadUnits(b.maxRecordSize(p.Entities()))
+	return float64(max(1, p.MaxLength)) * p.ConsistencyFactor(consistent) * model.ReadUnits(b.maxRecordSize(b.Declarations.EntitiesOf(p)))
 }
 
 // ListBound returns the maximum cost of reading one page of a list. If the list has a partition for
@@ -69,12 +88,12 @@ func (b CostBounds) ListBound(p model.AccessPattern, page PageRequest, statuses 
 	if p.MaxLength > 0 {
 		most.rows = min(most.rows, p.MaxLength)
 	}
-	return b.queriesBound(p, most, b.maxRecordSize(p.Entities()), consistent)
+	return b.queriesBound(p, most, b.maxRecordSize(b.Declarations.EntitiesOf(p)), consistent)
 }
 
 // shardsOf returns the number of partition keys of a list.
 func (b CostBounds) shardsOf(p model.AccessPattern) int {
-	switch later := p.Entities()[0].LaterShards; {
+	switch later := b.Declarations.EntitiesOf(p)[0].LaterShards; {
 	case p.Operation != model.QueryPerShard || later > 0 && b.shards == 1:
 		return 1
 	case later > 0:
@@ -87,7 +106,7 @@ func (b CostBounds) shardsOf(p model.AccessPattern) int {
 func (b CostBounds) CollectionBound(p model.AccessPattern, consistent bool) ReadCostBound {
 	var rest []*model.Entity
 	bytes := 0
-	for _, e := range model.Entities() {
+	for _, e := range b.Declarations.Entities {
 		switch {
 		case e.PK != p.PK || e.IsEdge() || e.PK == model.EntityOrder.PK && e.SK >= model.EntityPayment.SK: // edges, and what ReadOrderPartition omits
 		case strings.Contains(string(e.SK), "{"):
@@ -101,12 +120,12 @@ func (b CostBounds) CollectionBound(p model.AccessPattern, consistent bool) Read
 }
 
 // CountBound returns the maximum cost of counting the records of a list. If the list has a maximum
-// length, one Query for each shard counts all records. Otherwise, counting takes up to table.MaxCountPages
-// Queries.
+// length, one Query for each shard counts all records. Otherwise, counting takes up to
+// table.MaxCountPages Queries.
 func (b CostBounds) CountBound(p model.AccessPattern, consistent bool) ReadCostBound {
 	if p.MaxLength > 0 {
 		shards := b.shardsOf(p)
-		return ReadCostBound{shards, 1, float64(shards) * p.ConsistencyFactor(consistent) * model.ReadUnits(p.MaxLength*b.maxRecordSize(p.Entities()))}
+		return ReadCostBound{shards, 1, float64(shards) * p.ConsistencyFactor(consistent) * model.ReadUnits(p.MaxLength*b.maxRecordSize(b.Declarations.EntitiesOf(p)))}
 	}
 	return ReadCostBound{table.MaxCountPages, table.MaxCountPages, table.MaxCountPages * p.ConsistencyFactor(consistent) * model.ReadUnits(table.MaxQueryBytes)}
 }
@@ -152,15 +171,15 @@ func (b CostBounds) MutationBound(p model.WritePattern) MutationCostBound {
 		read(1, p.ReadsOnFailure...)
 	}
 	if p.ErasesOrders {
-		// The order is read in a further request. The others are the two Queries before each transaction,
-		// without those that p.ReadsItems includes.
+		// The order is read in a further request. The others are the two Queries before each
+		// transaction, without those that p.ReadsItems includes.
 		bound.Requests += 3
 		read(2, model.EntityCustomerOrder)
 		read(2*commerce.MaxLines, model.EntityOrderEvent)
 	}
 	if p.ClaimsOrders {
-		// The last events and the order are read in further requests. The others are a Query before each
-		// transaction, and one for the latest update of a customer without a last event.
+		// The last events and the order are read in further requests. The others are a Query before
+		// each transaction, and one for the latest update of a customer without a last event.
 		bound.Requests += 5
 		read(4, model.EntityCustomerOrder)
 	}
@@ -174,8 +193,8 @@ func (b CostBounds) MutationBound(p model.WritePattern) MutationCostBound {
 		read(2, model.EntityProduct)
 		read(2*(commerce.MaxStockBuckets-1), model.EntityStockBucket)
 	}
-	// The last request is either the second transaction, or a transaction that reads the idempotency
-	// record. A read in a transaction costs twice the read units of the other reads.
+	// The last request is either the second transaction, or a transaction that reads the
+	// idempotency record. A read in a transaction costs twice the read units of the other reads.
 	bound.Requests++
 	if slices.ContainsFunc(p.OptionalWrites, func(e model.Entity) bool { return e.Name == model.EntityIdempotency.Name }) {
 		bound.ReadUnits += 4 * model.ReadUnits(b.sizes[model.EntityIdempotency.Name])
@@ -192,7 +211,7 @@ func (b CostBounds) WriteUnits(mutation string, lines int) (most float64) {
 			most += float64(each) * model.MaxTransactWriteUnits(b.sizes[e.Name], e.IndexPK != "")
 		}
 	}
-	for _, p := range model.WritePatterns() {
+	for _, p := range b.Declarations.WritePatterns {
 		if p.Mutation == mutation {
 			write(1, p.Writes...)
 			write(1, p.MaxOptionalWrites()...)
@@ -222,8 +241,8 @@ func (b CostBounds) maxRecordSize(entities []*model.Entity) int {
 // bytes.
 func (b CostBounds) queriesBound(p model.AccessPattern, most mergeCost, size int, consistent bool) ReadCostBound {
 	bytes := most.rows * size
-	// ends is the maximum number of Queries that stop at the limit of 1 MB. Such a Query has read at
-	// least 1 MB minus one row.
+	// ends is the maximum number of Queries that stop at the limit of 1 MB. Such a Query has read
+	// at least 1 MB minus one row.
 	ends := 0
 	if most.maxQueryRows*size > table.MaxQueryBytes {
 		ends = max(0, ceilDiv(bytes, table.MaxQueryBytes-size)-1)
@@ -267,13 +286,13 @@ func maxMergeCost(partitions int, page PageRequest) mergeCost {
 	rows := 3*page.Limit + partitions
 	// first is the number of rows that the first round reads from each partition.
 	first := min(firstReadSize(want, partitions), readAheadLimit(page.Limit)/partitions+1)
-	// A later round is necessary only if the merge stops because a partition has no buffered rows. At
-	// the first stop, at least the rows that the first round read from this partition are on the page.
-	// At each further stop at this partition, at least the rows that minRefillSize requested are also
-	// on the page.
+	// A later round is necessary only if the merge stops because a partition has no buffered rows.
+	// At the first stop, at least the rows that the first round read from this partition are on the
+	// page. At each further stop at this partition, at least the rows that minRefillSize requested
+	// are also on the page.
 	//
-	// Let n be the number of rows on the page from partitions that stopped the merge. Then steps[n] is
-	// the maximum number of stops.
+	// Let n be the number of rows on the page from partitions that stopped the merge. Then steps[n]
+	// is the maximum number of stops.
 	steps := make([]int, want)
 	for given, rounds := first, 1; given < want; given, rounds = given+minRefillSize(given), rounds+1 {
 		for n := given; n < want; n++ {

@@ -313,6 +313,25 @@ func (s *Store) FirstCounters() int { return model.OrderCountParts * s.table.Lay
 // Shards returns the number of shards for new records.
 func (s *Store) Shards() int { return s.table.Layout.Get().At(s.table.Now()).Shards }
 
+// Layout returns the number of shards over time, as the server knows it. If this knowledge is too old, Layout
+// reads it from the table.
+//
+// Errors: the errors of table.Table.CheckLayout.
+func (s *Store) Layout(ctx context.Context) (model.Layout, error) {
+	if err := s.table.CheckLayout(ctx); err != nil {
+		return nil, err
+	}
+	return s.table.Layout.Get(), nil
+}
+
+// TableName returns the name of the table.
+func (s *Store) TableName() string { return s.table.Name }
+
+// DescribeRequest is table.Table.DescribeRequest.
+func (s *Store) DescribeRequest(p *model.AccessPattern, limit int) []byte {
+	return s.table.DescribeRequest(p, limit)
+}
+
 // SetTimeZone changes the time zone in which the days of sales begin, and returns the time of the change.
 //
 // Errors: the errors of table.Table.SetTimeZone.

@@ -80,12 +80,9 @@ func CustomQueries() []CustomQuery { return customQueries }
 // returns a function that restores the previous declarations.
 func DeclareCustomFields(fields map[string][]commerce.CustomField) (restore func()) {
 	previous, queries := commerce.DeclareCustomFields(fields), customQueries
-	customQueries = QueriesOf(fields)
-	entities := slices.DeleteFunc(slices.Clone(allEntities), func(e *Entity) bool { return e.keyField != nil })
-	for _, q := range customQueries {
-		entities = append(entities, q.Entity)
-	}
-	restoreEntities := replaceEntities(entities)
+	declared := DeclarationsWith(fields)
+	customQueries = declared.queries
+	restoreEntities := replaceEntities(declared.Entities)
 	return func() {
 		restoreEntities()
 		commerce.DeclareCustomFields(previous)
@@ -155,9 +152,9 @@ func customClaim(of customType, f *commerce.CustomField) *Entity {
 	}
 }
 
-// withCustomFields adds the edges and claims of the declared custom fields to write patterns.
-func withCustomFields(patterns []WritePattern) []WritePattern {
-	for _, q := range customQueries {
+// withCustomFields adds the edges and claims of custom fields to write patterns.
+func withCustomFields(patterns []WritePattern, queries []CustomQuery) []WritePattern {
+	for _, q := range queries {
 		of := customTypes()[q.RecordType]
 		for i := range patterns {
 			p := &patterns[i]
@@ -175,16 +172,17 @@ func withCustomFields(patterns []WritePattern) []WritePattern {
 }
 
 // AccessPatterns returns every access pattern, by number.
-func AccessPatterns() []AccessPattern {
-	patterns := builtInPatterns()
-	for _, q := range customQueries {
+func AccessPatterns() []AccessPattern { return withCustomQueries(builtInPatterns(), customQueries) }
+
+func withCustomQueries(patterns []AccessPattern, queries []CustomQuery) []AccessPattern {
+	for _, q := range queries {
 		patterns = append(patterns, *q.AccessPattern)
 	}
 	return patterns
 }
 
 // WritePatterns returns every write pattern, by number.
-func WritePatterns() []WritePattern { return withCustomFields(builtInWritePatterns()) }
+func WritePatterns() []WritePattern { return withCustomFields(builtInWritePatterns(), customQueries) }
 
 // customKeyValue returns the value of a custom field in the keys of a record with the given attributes. A
 // stored value that does not match the declaration is used as it is, because servers with another

@@ -287,13 +287,18 @@ func keyOnlyCodec(names []string) recordCodec {
 // encodeWithCopies returns the record of an entity with the given attributes, its copies and its claims.
 // It omits the derivations that mutations do not write.
 func (b *KeyBuilder) encodeWithCopies(e *Entity, attributes Record) []Record {
+	return b.encodeWithCopiesIn(allEntities, e, attributes)
+}
+
+// encodeWithCopiesIn is encodeWithCopies with the copies and claims among the given entities.
+func (b *KeyBuilder) encodeWithCopiesIn(all []*Entity, e *Entity, attributes Record) []Record {
 	for _, name := range e.AddedNumbers {
 		if !b.Derivations.WritesNumber(e, name) {
 			delete(attributes, name)
 		}
 	}
 	records := []Record{b.record(e, attributes)}
-	for _, c := range allEntities {
+	for _, c := range all {
 		switch {
 		case c.Kind != Copy || c.Of != e || !b.Derivations.Writes(c.Name):
 		case c.Each != "":
@@ -302,8 +307,11 @@ func (b *KeyBuilder) encodeWithCopies(e *Entity, attributes Record) []Record {
 			records = append(records, b.record(c, c.CopiedAttributes(attributes)))
 		}
 	}
-	for _, c := range e.Claims() {
-		if claim := b.ClaimRecord(c, attributes); claim != nil && b.Derivations.Writes(c.Name) {
+	for _, c := range all {
+		if c.Kind != Claim || c.Of != e || !b.Derivations.Writes(c.Name) {
+			continue
+		}
+		if claim := b.ClaimRecord(c, attributes); claim != nil {
 			records = append(records, claim)
 		}
 	}

@@ -9,17 +9,17 @@ import (
 
 // MaxRecordSizes returns the maximum sizes, in bytes, of the records that Ordergraph writes. The
 // result maps the name of each entity to the maximum size of its records.
-func MaxRecordSizes() map[string]int {
+func (d Declarations) MaxRecordSizes() map[string]int {
 	b, sizes := &KeyBuilder{Layout: OneEra(MaxShards)}, map[string]int{}
-	for _, e := range allEntities {
+	for _, e := range d.Entities {
 		if e.codec == nil {
 			continue
 		}
-		for _, r := range b.encodeWithCopies(e, e.codec.encode(e.codec.largest())) {
+		for _, r := range b.encodeWithCopiesIn(d.Entities, e, d.largestAttributes(e)) {
 			sizes[TextOf(r, "entity")] = SizeOf(r) + extraShardDigits
 		}
 	}
-	for _, e := range allEntities {
+	for _, e := range d.Entities {
 		if slices.Contains(e.IndexSK.Placeholders(), foldedNamePlaceholder) {
 			sizes[e.Name] += commerce.MaxFoldedName - commerce.MaxName
 		}

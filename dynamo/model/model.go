@@ -695,9 +695,11 @@ func (p AccessPattern) ConsistencyFactor(consistent bool) float64 {
 }
 
 // Entities returns the entities whose records the access pattern reads.
-func (p AccessPattern) Entities() []*Entity {
+func (p AccessPattern) Entities() []*Entity { return p.entitiesIn(allEntities) }
+
+func (p AccessPattern) entitiesIn(all []*Entity) []*Entity {
 	var entities []*Entity
-	for _, e := range allEntities {
+	for _, e := range all {
 		pk, sk := e.PK, e.SK
 		if p.Index != "" {
 			pk, sk = e.IndexPK, e.IndexSK

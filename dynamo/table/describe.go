@@ -58,3 +58,15 @@ func describeKeyRange(p *model.AccessPattern, partition, prefix string, bounds m
 		return partition + " " + prefix + from + relation + sk + " < " + prefix + bounds.To
 	}
 }
+
+// DescribeRequest returns the body of the request that an access pattern sends to DynamoDB, as JSON. The keys
+// contain the placeholders of the templates. A Query reads up to limit records.
+func (t *Table) DescribeRequest(p *model.AccessPattern, limit int) []byte {
+	if p.Direction == "" {
+		body, _ := getItemBody(t.readOptions(false), model.Keys{PK: string(p.PK), SK: string(p.SK)})
+		return body
+	}
+	keys := model.NewKeyCondition(p, string(p.PK), string(p.SK), model.Range{})
+	body, _ := queryBody(t.readOptions(false), queryRequest{pattern: p, keyRange: keys, limit: limit, forward: p.Direction == model.Ascending})
+	return body
+}

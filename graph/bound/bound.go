@@ -108,9 +108,9 @@ type selectionKey struct {
 }
 
 func newCalculator(schema *ast.Schema, operation ast.Operation, table dynamo.CostBounds) *calculator {
-	patterns := model.AccessPatterns()
+	patterns := table.Declarations.AccessPatterns
 	return &calculator{
-		schema: schema, bounds: table, patterns: patterns, writes: model.WritePatterns(),
+		schema: schema, bounds: table, patterns: patterns, writes: table.Declarations.WritePatterns,
 		routes: schemaRoutes(schema, patterns), consistent: operation != ast.Query,
 		collectionFields: map[string]bool{}, collectionTypes: map[string]bool{}, selectionCosts: map[selectionKey]cost{},
 	}

@@ -76,7 +76,12 @@ func schemaRoutes(schema *ast.Schema, patterns []model.AccessPattern) map[string
 // PatternsMarkdown returns the Markdown table of the access patterns. For each access pattern, the
 // table lists the fields that use it.
 func PatternsMarkdown(schema *ast.Schema) string {
-	patterns := model.AccessPatterns()
+	return markdown.AccessPatternTable(FieldsOfPatterns(schema, model.AccessPatterns()))
+}
+
+// FieldsOfPatterns maps the ID of each access pattern to the fields that use it, such as
+// Query.orders(placed).
+func FieldsOfPatterns(schema *ast.Schema, patterns []model.AccessPattern) map[string][]string {
 	fields := map[string][]string{}
 	for _, name := range slices.Sorted(maps.Keys(schema.Types)) {
 		for _, f := range schema.Types[name].Fields {
@@ -86,7 +91,7 @@ func PatternsMarkdown(schema *ast.Schema) string {
 			}
 		}
 	}
-	return markdown.AccessPatternTable(fields)
+	return fields
 }
 
 // readAlternatives returns the possible ways to read a field. Each alternative is a list of access

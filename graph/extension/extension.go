@@ -93,6 +93,9 @@ func (e Extension) ChangesOrders() bool { return len(e.Fields["Order"])+len(e.Fi
 // (model.DeclareCustomFields). It returns a function that restores the previous declaration.
 func (e Extension) Declare() (restore func()) { return model.DeclareCustomFields(e.declarations()) }
 
+// Declarations returns the declarations of the records with the custom fields, which Declare would make.
+func (e Extension) Declarations() model.Declarations { return model.DeclarationsWith(e.declarations()) }
+
 // Queries returns the queries by custom fields.
 func (e Extension) Queries() []model.CustomQuery { return model.QueriesOf(e.declarations()) }
 

@@ -167,26 +167,8 @@ func (h httpHandler) readAndExecute(w http.ResponseWriter, r *http.Request, acce
 // returned body is not decoded yet. acceptable reports whether the client accepts a supported media
 // type.
 func (h httpHandler) readRequest(w http.ResponseWriter, r *http.Request, acceptable bool) (*http.Request, receivedRequest, *refusal) {
-	switch r.Method {
-	case http.MethodGet, http.MethodHead, http.MethodPost:
-	default:
-		refused := newRefusal(http.StatusMethodNotAllowed, errcode.MethodNotAllowed, "the method is not supported: use POST, or GET for queries")
-		refused.allow = allowedMethods
-		return nil, receivedRequest{}, refused
-	}
-	if !acceptable {
-		return nil, receivedRequest{}, newRefusal(http.StatusNotAcceptable, errcode.NotAcceptable, "the Accept header contains no supported media type: accept %s or %s", typeGraphQL, typeJSON)
-	}
-	r, refused := h.authenticate(r)
+	r, body, paid, refused := h.receive(w, r, acceptable, checkContentHeaders)
 	if refused != nil {
-		return nil, receivedRequest{}, refused
-	}
-	body, refused := h.receiveBody(w, r)
-	paid, limited := h.charge(r, len(body)+len(r.URL.RawQuery))
-	switch {
-	case limited != nil:
-		return nil, receivedRequest{}, limited
-	case refused != nil:
 		return nil, receivedRequest{}, refused
 	}
 	return r, receivedRequest{bodySize: len(body), decode: func() (request graph.Request, refused *refusal) {
@@ -198,6 +180,31 @@ func (h httpHandler) readRequest(w http.ResponseWriter, r *http.Request, accepta
 		request.ChargedPoints = paid
 		return request, refused
 	}}, nil
+}
+
+// receive authenticates a request, reads its body, and charges the caller's rate limit. The result paid is
+// the number of points. The function checkContent checks the headers of a request with a body.
+func (h httpHandler) receive(w http.ResponseWriter, r *http.Request, acceptable bool, checkContent func(http.Header) *refusal) (authenticated *http.Request, body []byte, paid int, _ *refusal) {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodPost:
+	default:
+		refused := newRefusal(http.StatusMethodNotAllowed, errcode.MethodNotAllowed, "the method is not supported: use POST, or GET for queries")
+		refused.allow = allowedMethods
+		return nil, nil, 0, refused
+	}
+	if !acceptable {
+		return nil, nil, 0, newRefusal(http.StatusNotAcceptable, errcode.NotAcceptable, "the Accept header contains no supported media type: accept %s or %s", typeGraphQL, typeJSON)
+	}
+	r, refused := h.authenticate(r)
+	if refused != nil {
+		return nil, nil, 0, refused
+	}
+	body, refused = h.receiveBody(w, r, checkContent)
+	paid, limited := h.charge(r, len(body)+len(r.URL.RawQuery))
+	if limited != nil {
+		refused = limited
+	}
+	return r, body, paid, refused
 }
 
 // charge takes the points for a request of the given size from the caller's balance.
@@ -213,10 +220,10 @@ func (h httpHandler) charge(r *http.Request, bytes int) (paid int, refused *refu
 // receiveBody reads the body of a POST request, and checks other requests for CSRF. If receiveBody
 // refuses a POST request, it also returns the bytes that it has read, because they count against
 // the rate limit.
-func (h httpHandler) receiveBody(w http.ResponseWriter, r *http.Request) (body []byte, refused *refusal) {
+func (h httpHandler) receiveBody(w http.ResponseWriter, r *http.Request, checkContent func(http.Header) *refusal) (body []byte, refused *refusal) {
 	// A POST with JSON needs no CSRF check, because a browser sends a CORS preflight first.
 	if r.Method == http.MethodPost {
-		if refused := checkContentHeaders(r.Header); refused != nil {
+		if refused := checkContent(r.Header); refused != nil {
 			return nil, refused
 		}
 		return h.readBody(w, r)

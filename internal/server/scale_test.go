@@ -9,6 +9,7 @@ import (
 
 	"github.com/ordergraph/ordergraph/commerce"
 	"github.com/ordergraph/ordergraph/dynamo/markdown"
+	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/price"
 	"github.com/ordergraph/ordergraph/internal/test/golden"
 	"github.com/ordergraph/ordergraph/internal/test/storetest"
@@ -26,7 +27,7 @@ func TestGoldenScale(t *testing.T) {
 	month := int64(30 * 24 * time.Hour / time.Second)
 	cells := [][]string{{"orders a second", "shards", "customer", "product", "account rep", "category", "warehouse", "dollars a month"}}
 	for _, rate := range []int64{1, 10, 100, 1_000, 10_000} {
-		most := func(units float64) float64 { return usable * partitionWriteUnits / units / float64(rate) }
+		most := func(units float64) float64 { return usable * model.PartitionWriteUnits / units / float64(rate) }
 		shards := 1
 		for most(total.table["ORDER_COUNTS"])*float64(shards) < 1 {
 			shards *= 2

@@ -109,6 +109,7 @@ const maxInitMessageBytes = 32 << 10
 // Paths of the server.
 const (
 	PathGraphQL = "/graphql"
+	PathTable   = "/table"
 	PathHealth  = "/healthz"
 	PathReady   = "/readyz"
 )
@@ -174,11 +175,13 @@ func New(opts Options) (http.Handler, error) {
 		}
 		withCORS.ServeHTTP(w, r)
 	})
+	described := crossOrigin.Handler(tableHandler{queries})
 	if opts.Auth == nil {
 		allowed := httpheader.NewAllowedHosts(opts.Hosts)
-		serve, pages = withAllowedHosts(allowed, serve), withAllowedHosts(allowed, pages)
+		serve, described, pages = withAllowedHosts(allowed, serve), withAllowedHosts(allowed, described), withAllowedHosts(allowed, pages)
 	}
 	mux.Handle(PathGraphQL, withObservation(observed, serve))
+	mux.Handle(PathTable, withObservation(observed, described))
 	for _, w := range opts.Webhooks {
 		mux.Handle("POST "+provider.PathPrefix+w.Name(), withObservation(observed, webhookHandler{queries, w, opts.Graph.Store, opts.ConfirmPaid, opts.Graph.Observer, opts.Log}))
 	}

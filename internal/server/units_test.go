@@ -382,10 +382,6 @@ func TestPredictedUnitsEqualMeasuredUnits(t *testing.T) {
 	})
 }
 
-// partitionWriteUnits is the maximum number of write units that one partition provides in a second.
-// Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html
-const partitionWriteUnits = 1000
-
 // capacityDocs is the path of the page about capacity planning.
 const capacityDocs = "../../docs/capacity.md"
 
@@ -430,29 +426,35 @@ func orderUnits(t *testing.T) (total keyUnits, sum price.Units) {
 
 // docs/capacity.md contains the write units that an order consumes per partition key, from
 // placement to delivery. It also contains the maximum number of orders a second that follows from
-// these units.
+// these units. The numbers are computed from the declarations, and equal the measured ones.
 func TestGoldenPartitionKeys(t *testing.T) {
-	total, _ := orderUnits(t)
+	measured, sum := orderUnits(t)
 	type group struct {
 		place string
 		units float64
 	}
-	keys := map[group][]string{}
-	for k, n := range total.table {
-		template, _ := templateOf(k, func(e *model.Entity) model.KeyTemplate { return e.PK })
-		place := "table"
-		if template == string(model.EntityOrderCounts.PK) {
+	keys, total := map[group][]string{}, 0.0
+	for _, l := range model.DeclaredInProcess().OrderLoad(model.NewCurrentLayout(nil).Derivations()) {
+		of, place := measured.table, "table"
+		if l.Index {
+			of, place = measured.index, "index"
+		}
+		for key, units := range of {
+			if model.KeyTemplate(l.Key).Matches(key) {
+				if units != l.WriteUnits {
+					t.Errorf("%s in the %s: %v units computed, %v measured", key, place, l.WriteUnits, units)
+				}
+				delete(of, key)
+			}
+		}
+		if l.Entity.IsSharded(l.Index) {
 			place += ", sharded"
 		}
-		keys[group{place, n}] = append(keys[group{place, n}], markdown.CodeCell(template))
+		keys[group{place, l.WriteUnits}] = append(keys[group{place, l.WriteUnits}], markdown.CodeCell(l.Key))
+		total += l.WriteUnits
 	}
-	for k, n := range total.index {
-		template, sharded := templateOf(k, func(e *model.Entity) model.KeyTemplate { return e.IndexPK })
-		place := "index"
-		if sharded {
-			place += ", sharded"
-		}
-		keys[group{place, n}] = append(keys[group{place, n}], markdown.CodeCell(template))
+	if len(measured.table)+len(measured.index) > 0 || total != sum.Write {
+		t.Errorf("keys without computed units: %v, %v; %v units in total, want %v", measured.table, measured.index, total, sum.Write)
 	}
 	groups := slices.SortedFunc(maps.Keys(keys), func(a, b group) int {
 		return cmp.Or(cmp.Compare(b.units, a.units), strings.Compare(a.place, b.place))
@@ -460,23 +462,7 @@ func TestGoldenPartitionKeys(t *testing.T) {
 	cells := [][]string{{"partition key", "in", "units per order", "orders a second"}}
 	for _, g := range groups {
 		slices.Sort(keys[g])
-		cells = append(cells, []string{strings.Join(keys[g], ", "), g.place, fmt.Sprint(g.units), fmt.Sprint(int(partitionWriteUnits / g.units))})
+		cells = append(cells, []string{strings.Join(keys[g], ", "), g.place, fmt.Sprint(g.units), fmt.Sprint(int(model.PartitionWriteUnits / g.units))})
 	}
 	golden.CheckSection(t, capacityDocs, "keys", markdown.Table(cells))
-}
-
-// templateOf returns the template of a partition key and reports whether the key is sharded. It
-// returns a key that contains a status unchanged.
-func templateOf(key string, of func(*model.Entity) model.KeyTemplate) (string, bool) {
-	for _, e := range model.Entities() {
-		if template := of(e); template != "" {
-			if _, matches := template.Values(key); matches {
-				if slices.Contains(template.Placeholders(), "status") {
-					return key, e.Sharded
-				}
-				return string(template), e.Sharded
-			}
-		}
-	}
-	return key, false
 }
