@@ -61,7 +61,7 @@ func StandardPolicy() Policy {
 		PermissionRecordPayment:    {GrantNone, GrantNone, GrantAll, GrantAll, GrantAll},
 		PermissionRefundFreely:     {GrantNone, GrantNone, GrantAll, GrantAll, GrantNone},
 		PermissionCreateCustomer:   {GrantNone, GrantNone, GrantAll, GrantAll, GrantAll},
-		PermissionChangeCustomer:   {GrantNone, GrantOwn, GrantAll, GrantAll, GrantNone},
+		PermissionChangeCustomer:   {GrantNone, GrantOwn, GrantAll, GrantAll, GrantAll},
 		PermissionEraseCustomer:    {GrantNone, GrantNone, GrantNone, GrantAll, GrantNone},
 		PermissionChangeEmail:      {GrantNone, GrantNone, GrantAll, GrantAll, GrantNone},
 		PermissionAssignRep:        {GrantNone, GrantNone, GrantAll, GrantAll, GrantNone},

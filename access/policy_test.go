@@ -76,7 +76,7 @@ func TestSentences(t *testing.T) {
 	for p, want := range map[access.Permission]string{
 		access.PermissionReadCatalog:    "Access: all callers.",
 		access.PermissionReadOrder:      "Access: customers (their own), staff, admins, services.",
-		access.PermissionChangeCustomer: "Access: customers (their own), staff, admins.",
+		access.PermissionChangeCustomer: "Access: customers (their own), staff, admins, services.",
 		access.PermissionChangeStaff:    "Access: admins.",
 	} {
 		if got := policy.DescribeGrants(p); got != want {

@@ -146,7 +146,7 @@ func (o Order) withTotalOf(subtotal Money, path []string) (Order, error) {
 // ErrMalformed.
 func (o Order) WithAdjustments(adjustments []OrderAdjustment) (Order, error) {
 	if !o.Status.ReservesStock() {
-		return Order{}, NewLateEdit(o.Status, "adjustments", "pending or confirmed")
+		return Order{}, NewLateEdit(o.Status, "adjustments", Pending, Confirmed)
 	}
 	subtotal, err := o.Subtotal()
 	if err != nil {

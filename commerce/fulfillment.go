@@ -66,7 +66,7 @@ func (f Fulfillment) Pieces() (n int) {
 // It returns InvalidInput unless the fulfillment is under way.
 func (f Fulfillment) WithStatus(to FulfillmentStatus) (Fulfillment, error) {
 	if f.Status != FulfillmentShipped {
-		return Fulfillment{}, NewInvalidInput(FieldPath("fulfillmentId"), "names a fulfillment that is %s, so it cannot become %s", f.Status, to)
+		return Fulfillment{}, NewInvalidInput(FieldPath("fulfillmentId"), "names a fulfillment that is %s, so it cannot become %s", enumNames(f.Status), enumNames(to))
 	}
 	f.Status = to
 	return f, nil
@@ -158,7 +158,7 @@ func (o Order) WithFulfillment(c FulfillmentRequest, pieces []FulfillmentLine) (
 			return Order{}, nil, NotFound{newErrorDetails(CodeNotFound, FieldPath("lines", strconv.Itoa(i), "sku"), "Product %s is not in the order.", line.SKU)}
 		}
 		if taken[line.SKU] += line.Quantity; taken[line.SKU] > n {
-			return Order{}, nil, NewInvalidInput(FieldPath("lines", strconv.Itoa(i), "quantity"), "is too high: %d pieces of product %s are not shipped yet", n, line.SKU)
+			return Order{}, nil, NewInvalidInput(FieldPath("lines", strconv.Itoa(i), "quantity"), "is too high: only %s of product %s can still be shipped", countPieces(n), line.SKU)
 		}
 	}
 	if c.Lines == nil {

@@ -162,7 +162,7 @@ func (o Order) withStatus(c OrderStatusChange, byCustomer bool) (Order, error) {
 // Errors: InvalidTransition, InvalidInput, NotFound, TooManyLines, InsufficientStock, PriceChanged.
 func (o Order) WithItem(c OrderItemChange, product *Product, byCustomer bool) (changed Order, reserved int, err error) {
 	if o.Status != Pending {
-		return Order{}, 0, NewLateEdit(o.Status, "line items", "pending")
+		return Order{}, 0, NewLateEdit(o.Status, "line items", Pending)
 	}
 	if byCustomer && len(o.Adjustments) > 0 {
 		return Order{}, 0, NewInvalidInput(FieldPath("orderId"), "has adjustments, such as a discount or tax: ask the shop to change the line items")
@@ -242,7 +242,7 @@ func newItemPriceChanged(c OrderItemChange, total Money, product *Product) Price
 // Errors: InvalidTransition, NotFound, InvalidInput.
 func (o Order) WithoutPieces(lines []FulfillmentLine) (Order, error) {
 	if o.Status != Confirmed {
-		return Order{}, NewLateEdit(o.Status, "cancelled line items", "confirmed")
+		return Order{}, NewLateEdit(o.Status, "cancelled line items", Confirmed)
 	}
 	items := slices.Clone(o.Items)
 	for n, line := range lines {
@@ -252,7 +252,7 @@ func (o Order) WithoutPieces(lines []FulfillmentLine) (Order, error) {
 		}
 		item := &items[at]
 		if open := item.Quantity - o.shipped(line.SKU); line.Quantity > open {
-			return Order{}, NewInvalidInput(FieldPath("lines", strconv.Itoa(n), "quantity"), "is too high: %d pieces of product %s are not shipped yet", open, line.SKU)
+			return Order{}, NewInvalidInput(FieldPath("lines", strconv.Itoa(n), "quantity"), "is too high: only %s of product %s can still be cancelled", countPieces(open), line.SKU)
 		}
 		item.Quantity, item.Cancelled = item.Quantity-line.Quantity, item.Cancelled+line.Quantity
 		if item.Quantity == 0 {
@@ -309,7 +309,7 @@ func (o Order) WithTags(c TagsChange) (Order, error) {
 // It returns InvalidTransition if the order has been shipped or cancelled.
 func (o Order) WithHold(reason string, at time.Time) (Order, error) {
 	if !o.Status.ReservesStock() {
-		return Order{}, NewLateEdit(o.Status, "hold", "pending or confirmed")
+		return Order{}, NewLateEdit(o.Status, "hold", Pending, Confirmed)
 	}
 	if o.Hold != nil {
 		at = o.Hold.Since
@@ -334,7 +334,7 @@ func (o Order) CheckGuest() error {
 // part names what would change. Only pending and confirmed orders can change it.
 func (o Order) CheckAddressChange(part string) error {
 	if !o.Status.ReservesStock() {
-		return NewLateEdit(o.Status, part, "pending or confirmed")
+		return NewLateEdit(o.Status, part, Pending, Confirmed)
 	}
 	return nil
 }

@@ -118,7 +118,7 @@ func (o Order) RequestReturn(cmd ReturnRequest, returns []*Return) (Return, erro
 			}
 		}
 		if line.Quantity > left {
-			problems = append(problems, NewInvalidInput(FieldPath("lines", strconv.Itoa(i), "quantity"), "is %d, but only %d pieces of %s can be returned", line.Quantity, max(0, left), line.SKU))
+			problems = append(problems, NewInvalidInput(FieldPath("lines", strconv.Itoa(i), "quantity"), "is %d, but only %s of %s can be returned", line.Quantity, countPieces(max(0, left)), line.SKU))
 		}
 	}
 	if len(problems) > 0 {
@@ -186,7 +186,7 @@ func (o Order) ReceiveReturn(r Return, cmd ReturnReceipt) (Return, error) {
 		path := FieldPath("lines", strconv.Itoa(i), "restocked")
 		at := slices.IndexFunc(r.Lines, func(l ReturnLine) bool { return l.SKU == line.SKU })
 		if at < 0 || line.Restocked > r.Lines[at].Quantity {
-			problems = append(problems, NewInvalidInput(path, "is %d, but the return contains only %d pieces of %s", line.Restocked, r.pieces(line.SKU), line.SKU))
+			problems = append(problems, NewInvalidInput(path, "is %d, but the return contains only %s of %s", line.Restocked, countPieces(r.pieces(line.SKU)), line.SKU))
 			continue
 		}
 		*r.Lines[at].Restocked = line.Restocked
@@ -207,7 +207,7 @@ func (r Return) WithRefund(amount Money, overpaid bool) (Return, error) {
 	case err != nil || !refunded.withinPriceDigits():
 		return Return{}, NewInvalidInput(FieldPath("amount"), "leads to an amount of more than %d digits", MaxPriceDigits)
 	case r.Status == ReturnRejected:
-		return Return{}, NewInvalidInput(FieldPath("returnId"), "names a rejected return")
+		return Return{}, NewInvalidInput(FieldPath("returnId"), "names a return that is %s", enumNames(r.Status))
 	case refunded.Amount.Cmp(r.Amount.Amount) > 0 && !overpaid:
 		return Return{}, NewInvalidInput(FieldPath("amount"), "raises the refunds for the return to %s %s, but only %s was paid for its pieces: refund at most the rest, or give a reason", refunded.Decimal(), refunded.Currency, r.Amount.Decimal())
 	}

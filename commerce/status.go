@@ -3,6 +3,8 @@ package commerce
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // Status is the status of an order. The zero value is invalid.
@@ -39,6 +41,23 @@ func (s Status) String() string {
 		return fmt.Sprintf("status(%d)", int(s))
 	}
 	return statusNames[s]
+}
+
+// enumNames returns the names of stored values in the GraphQL API, as in "PENDING or CONFIRMED".
+func enumNames[T any](stored ...T) string {
+	names := make([]string, len(stored))
+	for i, s := range stored {
+		names[i] = strings.ToUpper(fmt.Sprint(s))
+	}
+	return strings.Join(names, " or ")
+}
+
+// countPieces returns a number of pieces as text, such as "1 piece".
+func countPieces(n int) string {
+	if n == 1 {
+		return "1 piece"
+	}
+	return strconv.Itoa(n) + " pieces"
 }
 
 // Transitions returns the statuses to which an order with the status s can change. It returns nil

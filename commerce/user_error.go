@@ -160,20 +160,16 @@ func NewInvalidTransition(from, to Status) InvalidTransition {
 	allowed := from.Transitions()
 	hint := "this status is final"
 	if len(allowed) > 0 {
-		names := make([]string, len(allowed))
-		for i, s := range allowed {
-			names[i] = s.String()
-		}
-		hint = "the order can become " + strings.Join(names, " or ")
+		hint = "the order can become " + enumNames(allowed...)
 	}
-	return InvalidTransition{newErrorDetails(CodeInvalidTransition, FieldPath("orderId"), "The order is %s and cannot become %s: %s.", from, to, hint), from, to, allowed}
+	return InvalidTransition{newErrorDetails(CodeInvalidTransition, FieldPath("orderId"), "The order is %s and cannot become %s: %s.", enumNames(from), enumNames(to), hint), from, to, allowed}
 }
 
 // NewHeld returns the user error for an order that cannot change to the requested status while it
 // is on hold.
 func NewHeld(o Order, to Status) InvalidTransition {
 	allowed := slices.DeleteFunc(o.AvailableTransitions(), func(s Status) bool { return s == to })
-	return InvalidTransition{newErrorDetails(CodeInvalidTransition, FieldPath("orderId"), "The order is on hold and cannot become %s: the shop must release it first.", to), o.Status, to, allowed}
+	return InvalidTransition{newErrorDetails(CodeInvalidTransition, FieldPath("orderId"), "The order is on hold and cannot become %s: the shop must release it first.", enumNames(to)), o.Status, to, allowed}
 }
 
 // NewHasFulfillments returns the user error for an order whose status changes only with its
@@ -187,32 +183,32 @@ func NewHasFulfillments(from, to Status) InvalidTransition {
 		hint = "use deliverFulfillment for each of them"
 	case Pending, Confirmed, Cancelled:
 	}
-	return InvalidTransition{newErrorDetails(CodeInvalidTransition, FieldPath("orderId"), "The order has fulfillments and cannot become %s like this: %s.", to, hint), from, to, nil}
+	return InvalidTransition{newErrorDetails(CodeInvalidTransition, FieldPath("orderId"), "The order has fulfillments and cannot become %s like this: %s.", enumNames(to), hint), from, to, nil}
 }
 
 // NewLateEdit returns the user error for an edit that the status of the order no longer allows. part
-// is the part of the order that cannot change, and editable describes the orders in which it can.
-func NewLateEdit(status Status, part, editable string) InvalidTransition {
-	return InvalidTransition{newErrorDetails(CodeInvalidTransition, FieldPath("orderId"), "The order is %s, so its %s cannot change: only a %s order can be edited like this.", status, part, editable), status, status, status.Transitions()}
+// is the part of the order that cannot change, and editable contains the statuses in which it can.
+func NewLateEdit(status Status, part string, editable ...Status) InvalidTransition {
+	return InvalidTransition{newErrorDetails(CodeInvalidTransition, FieldPath("orderId"), "The order is %s, so its %s cannot change: only an order that is %s can be edited like this.", enumNames(status), part, enumNames(editable...)), status, status, status.Transitions()}
 }
 
 // NewEarlyReturn returns the user error for a return of an order with the given status, which was
 // not shipped.
 func NewEarlyReturn(status Status) InvalidTransition {
-	return InvalidTransition{newErrorDetails(CodeInvalidTransition, FieldPath("orderId"), "The order is %s, so nothing can be returned: only pieces of a shipped or delivered order can be returned.", status), status, status, status.Transitions()}
+	return InvalidTransition{newErrorDetails(CodeInvalidTransition, FieldPath("orderId"), "The order is %s, so nothing can be returned: only pieces of an order that is %s can be returned.", enumNames(status), enumNames(Shipped, Delivered)), status, status, status.Transitions()}
 }
 
 // NewLateReturn returns the user error for a return that cannot change to the requested status.
 // order is the status of the order.
 func NewLateReturn(order Status, from, to ReturnStatus) InvalidTransition {
-	return InvalidTransition{newErrorDetails(CodeInvalidTransition, FieldPath("returnId"), "The return is %s and cannot become %s: read its current status.", from, to), order, order, order.Transitions()}
+	return InvalidTransition{newErrorDetails(CodeInvalidTransition, FieldPath("returnId"), "The return is %s and cannot become %s: read its current status.", enumNames(from), enumNames(to)), order, order, order.Transitions()}
 }
 
 // NewInsufficientStock returns the user error for a quantity that exceeds the available quantity.
 // The message ends with scope, which can be empty or a phrase such as " in warehouse w".
 func NewInsufficientStock(path []string, sku SKU, requested, available int, scope string) InsufficientStock {
 	available = max(0, available)
-	return InsufficientStock{newErrorDetails(CodeInsufficientStock, path, "Product %s: %d units were requested, but only %d are available%s.", sku, requested, available, scope), sku, available}
+	return InsufficientStock{newErrorDetails(CodeInsufficientStock, path, "Product %s: the requested quantity is %d, but the available quantity is only %d%s.", sku, requested, available, scope), sku, available}
 }
 
 // NewEmailTaken returns the user error for an email address that another customer already has.
@@ -273,7 +269,7 @@ func NewAddressMissing() AddressMissing {
 // NewReservationLimit returns the user error for a change after which a customer's open orders would
 // exceed a limit. counted names what is limited, such as "reserved units".
 func NewReservationLimit(path []string, counted string, would, limit int) ReservationLimit {
-	return ReservationLimit{newErrorDetails(CodeReservationLimit, path, "The customer would have %d %s, but at most %d are allowed: cancel orders, wait until orders are shipped, or ask the shop to place the order.", would, counted, limit), limit}
+	return ReservationLimit{newErrorDetails(CodeReservationLimit, path, "The customer would have %d %s, and the limit is %d: cancel orders, wait until orders are shipped, or ask the shop to place the order.", would, counted, limit), limit}
 }
 
 // NewUnexpectedPrice returns the user error for units that are added to a line item without an

@@ -2849,7 +2849,8 @@ type Mutation {
   Changes a customer's name, email address or phone numbers. Fields that are omitted or null keep
   their current values.
 
-  Cost: one DynamoDB transaction (write pattern WP2). Access: customers (their own), staff, admins.
+  Cost: one DynamoDB transaction (write pattern WP2). Access: customers (their own), staff, admins,
+  services.
   """
   updateCustomer(
     "The changes."

@@ -85,7 +85,7 @@ func (m Mutations) ChangeFulfillmentStatus(ctx context.Context, caller Caller, c
 		func(o *commerce.Order, f commerce.Fulfillment) (commerce.Fulfillment, error) {
 			// An order never returns to an earlier status (docs/adr/0029-lifecycle-order.md).
 			if cmd.To == commerce.FulfillmentCancelled && o.Status != commerce.Confirmed {
-				return f, commerce.NewLateEdit(o.Status, "fulfillments", "confirmed")
+				return f, commerce.NewLateEdit(o.Status, "fulfillments", commerce.Confirmed)
 			}
 			return f.WithStatus(cmd.To)
 		})

@@ -9,6 +9,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -93,11 +94,13 @@ func (d *Document) OperationNotFoundError(name string) *gqlerror.Error {
 	if name == "" {
 		return gqlerror.Errorf("the document has several operations: set operationName to the name of the operation to execute")
 	}
-	err := gqlerror.Errorf("the document has no operation with the name in operationName")
-	if len(d.Parsed.Operations) == 1 && d.Parsed.Operations[0].Name == "" {
-		err.Message += ": its only operation has no name, so omit operationName"
+	advice := "its only operation has no name, so omit operationName"
+	if first := d.Parsed.Operations[0].Name; d.Trusted {
+		advice = "correct operationName" // the caller may not know the document
+	} else if len(d.Parsed.Operations) > 1 || first != "" {
+		advice = fmt.Sprintf("set operationName to the name of one of its operations, such as %q", errcode.Excerpt(first, maxQuotedBytes))
 	}
-	return err
+	return gqlerror.Errorf("the document has no operation with the name %q: %s", errcode.Excerpt(name, maxQuotedBytes), advice)
 }
 
 // documentHash is the SHA-256 of a document's text.

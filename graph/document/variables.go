@@ -176,7 +176,11 @@ func (c *coercer) enum(definition *ast.Definition, value any) any {
 	case definition.EnumValues.ForName(text) == nil && c.hideSchema:
 		c.addError("has the invalid value %q", errcode.Excerpt(text, maxQuotedBytes))
 	case definition.EnumValues.ForName(text) == nil:
-		c.addError("has the value %q, which is not a value of %s", errcode.Excerpt(text, maxQuotedBytes), definition.Name)
+		known := make([]string, len(definition.EnumValues))
+		for i, v := range definition.EnumValues {
+			known[i] = v.Name
+		}
+		c.addError("has the value %q, which is not a value of %s%s", errcode.Excerpt(text, maxQuotedBytes), definition.Name, c.similar(text, known))
 	}
 	return text
 }
@@ -220,7 +224,24 @@ func (c *coercer) addUnknownFieldError(definition *ast.Definition, name string) 
 		c.addError("has the unknown field %q", errcode.Excerpt(name, maxQuotedBytes))
 		return
 	}
-	c.addError("has a field %q, which %s does not have", errcode.Excerpt(name, maxQuotedBytes), definition.Name)
+	known := make([]string, len(definition.Fields))
+	for i, f := range definition.Fields {
+		known[i] = f.Name
+	}
+	c.addError("has a field %q, which %s does not have%s", errcode.Excerpt(name, maxQuotedBytes), definition.Name, c.similar(name, known))
+}
+
+// similar returns the end of an error message, which asks for the known names that are similar to
+// the name. If there are none, it returns an empty string.
+func (c *coercer) similar(name string, known []string) string {
+	if len(c.errs) >= errcode.MaxErrors {
+		return ""
+	}
+	names := core.SuggestionList(errcode.Excerpt(name, maxQuotedBytes), known)
+	if len(names) == 0 {
+		return ""
+	}
+	return ": did you mean " + core.QuotedOrList(names...) + "?"
 }
 
 // checkOneOf checks an object of an input type with @oneOf. The object must have exactly one field,

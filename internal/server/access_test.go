@@ -218,6 +218,9 @@ func TestCustomersDoNotChangeTheirAddress(t *testing.T) {
 	if got := s.query(t, annToken, `mutation{updateCustomer(input:{id:"ann",name:"Ann B.",email:null,phoneNumbers:["+1"]}){customer{name} userErrors{code}}}`); !strings.Contains(got, `"Ann B."`) {
 		t.Errorf("ann's name: %s", got)
 	}
+	if got := s.query(t, "role=SERVICE&as=gateway", `mutation{updateCustomer(input:{id:"ann",name:"Ann C."}){customer{name} userErrors{code}}}`); !strings.Contains(got, `"Ann C."`) {
+		t.Errorf("a service cannot update a customer: %s", got)
+	}
 	if got := s.query(t, asStaff, `mutation{updateCustomer(input:{id:"ann",email:"new@example.com"}){customer{email} userErrors{code}}}`); !strings.Contains(got, `"new@example.com"`) {
 		t.Errorf("staff get %s", got)
 	}
@@ -285,7 +288,7 @@ func TestRefusedRoles(t *testing.T) {
 		{annToken, `{__schema{queryType{name}}}`, errcode.Forbidden},
 		{asStaff, `mutation{hireEmployee(input:{name:"X",jobTitle:"C",hireDate:"2026-01-01"}){employee{id}}}`, errcode.Forbidden},
 		{asStaff, `{_service{sdl}}`, errcode.Forbidden},
-		{"role=SERVICE&as=gateway", `mutation{updateCustomer(input:{id:"ann",name:"X"}){customer{id}}}`, errcode.Forbidden},
+		{"role=SERVICE&as=gateway", `mutation{updateCustomer(input:{id:"ann",email:"x@example.com"}){customer{id}}}`, errcode.Forbidden},
 		{"", `{product(sku:"mug"){name}}`, errcode.Unauthenticated},
 	} {
 		s.listener.heard()

@@ -207,6 +207,7 @@ func TestMalformedRequests(t *testing.T) {
 		`{"query": "{ secret`:                                {"valid JSON", "BAD_REQUEST"},
 		`{"query": "query A { secret } query B { secret }"}`: {"secret", "BAD_USER_INPUT"}, // the validator names the field
 		`{"query": "query A { customers { nodes { id } } } query B { customers { nodes { id } } }"}`: {"operationName", "BAD_USER_INPUT"},
+		`{"query": "query A { customers { nodes { id } } }", "operationName": "B"}`:                  {`no operation with the name "B": set operationName to the name of one of its operations, such as "A"`, "BAD_USER_INPUT"},
 	} {
 		response, err := http.Post(api.url, "application/json", strings.NewReader(body))
 		if err != nil {

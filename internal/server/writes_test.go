@@ -11,6 +11,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -507,6 +508,9 @@ func (s *fixture) mutate(t testing.TB, name string, input mutationInput, fields 
 }
 
 // refuse sends a mutation that must be refused for these reasons, each a code and a field. Nothing
+// misspelled matches statuses that are not spelled as in the API, and wrong plurals.
+var misspelled = regexp.MustCompile(`\b(is|become) (pending|confirmed|shipped|delivered|cancelled|requested|approved|rejected|received)\b|\b1 (pieces|units|orders)\b`)
+
 // may be written.
 func (s *fixture) refuse(t testing.TB, name string, input mutationInput, reasons ...string) outcome {
 	t.Helper()
@@ -524,6 +528,9 @@ func (s *fixture) refuse(t testing.TB, name string, input mutationInput, reasons
 	for _, e := range got.UserErrors {
 		if e.Message == "" || len(e.Message) > 300 {
 			t.Errorf("%s has a message of %d bytes: %.300s", e, len(e.Message), e.Message)
+		}
+		if spelling := misspelled.FindString(e.Message); spelling != "" {
+			t.Errorf("the message %q contains %q", e.Message, spelling)
 		}
 	}
 	if diff := changes(before, s.records(t)); diff != "" {
