@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test'
 
 import {
+  editorTabs,
   launchBrowser,
   newVisit,
   openEditor,
@@ -10,6 +11,7 @@ import {
   operations,
   resultPane,
   run,
+  setHeaders,
   shown,
   stored,
   total,
@@ -41,7 +43,7 @@ describe('the query editor', { timeout: 180_000 }, () => {
 
   test('renders the examples as tabs, the first one selected', async () => {
     const { page } = visit
-    const tabs = page.getByRole('tab')
+    const tabs = editorTabs(page)
     assert.deepEqual(await tabs.allInnerTexts(), [
       'AlicesOrders',
       'PendingOrders',
@@ -100,12 +102,18 @@ describe('the query editor', { timeout: 180_000 }, () => {
     }
   })
 
-  test('shows the response as the server sent it, explain included', async () => {
+  test('shows the response without the explain, unless a header of the visitor requested it', async () => {
     const { page } = visit
     const sent = JSON.parse(await run(page))
     assert.ok(sent.extensions?.explain, 'the server sent an explain')
     await resultPane(page).getByText('Alice Chen').waitFor()
-    assert.deepEqual(JSON.parse(await shown(page)), sent)
+    assert.deepEqual(JSON.parse(await shown(page)), { data: sent.data })
+
+    await setHeaders(page, { 'x-ordergraph-explain': 'true' })
+    await run(page)
+    await page.waitForFunction(() =>
+      globalThis.__MONACO.editor.getModels().some((model) => model.getValue().includes('"roundTrips"')),
+    )
   })
 
   test('asks for an explain only while it is switched on, and never for the schema', async () => {
@@ -191,6 +199,30 @@ describe('the query editor', { timeout: 180_000 }, () => {
     await docs.getByRole('link', { name: 'customer', exact: true }).waitFor()
   })
 
+  test("documents the schema with the server's own description", async () => {
+    const { page } = visit
+    await page.getByRole('button', { name: 'Show Documentation Explorer' }).click()
+    const docs = page.getByRole('region', { name: 'Documentation Explorer' })
+    await docs.getByText('never scans the table').waitFor()
+  })
+
+  for (const width of [390, 820]) {
+    test(`can be used at a width of ${width} px`, async () => {
+      const { page } = visit
+      await page.setViewportSize({ width, height: 900 })
+      const panel = await openExplain(page)
+      await run(page)
+      await panel.getByText('AP6', { exact: true }).waitFor()
+      const wide = async (locator) => (await locator.boundingBox()).width
+      assert.ok((await wide(resultPane(page))) > 300, 'lines of the response have room')
+      assert.ok((await wide(page.locator('.graphiql-query-editor'))) > 300)
+      // Nothing of the panel is cut off, and the page does not scroll sideways.
+      for (const element of [panel, page.locator('html')]) {
+        assert.ok(await element.evaluate((e) => e.scrollWidth <= e.clientWidth))
+      }
+    })
+  }
+
   test("keeps the visitor's own tabs, but not their headers", async () => {
     const { page } = visit
     await openEditorTool(page, 'Headers')
@@ -208,7 +240,7 @@ describe('the query editor', { timeout: 180_000 }, () => {
 
     await page.reload()
     await page.locator('.graphiql-query-editor .view-line').first().waitFor()
-    assert.deepEqual(await page.getByRole('tab').allInnerTexts(), [
+    assert.deepEqual(await editorTabs(page).allInnerTexts(), [
       'AlicesOrders',
       'PendingOrders',
       'OrderDetails',

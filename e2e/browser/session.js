@@ -88,6 +88,11 @@ export async function run(page) {
   return (await response).text()
 }
 
+/** The tabs of the query editor, one for each operation. */
+export function editorTabs(page) {
+  return page.locator('.graphiql-sessions').getByRole('tab')
+}
+
 export function resultPane(page) {
   return page.getByRole('region', { name: 'Result Window' })
 }

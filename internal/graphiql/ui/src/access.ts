@@ -37,3 +37,8 @@ export function authorizationOf(headers: Record<string, unknown> | null | undefi
   }
   return ''
 }
+
+/** Reports whether the headers contain the name, regardless of case. */
+export function hasHeader(headers: Record<string, unknown> | null | undefined, name: string): boolean {
+  return Object.keys(headers ?? {}).some((other) => other.toLowerCase() === name.toLowerCase())
+}

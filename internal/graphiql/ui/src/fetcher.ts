@@ -1,7 +1,7 @@
 import type { Fetcher, FetcherOpts, FetcherParams, Observable } from '@graphiql/toolkit'
 import { getOperationAST, OperationTypeNode, parse, type ExecutionResult } from 'graphql'
 
-import { authorizationOf, type AccessStore } from './access'
+import { authorizationOf, hasHeader, type AccessStore } from './access'
 import type { ExplainStore } from './explain/store'
 import { runSubscription } from './subscription'
 
@@ -10,7 +10,8 @@ const EXPLAIN_HEADER = 'X-Ordergraph-Explain'
 
 /**
  * The function that sends GraphiQL's operations. It also passes every response to
- * the explain store. GraphiQL gets the response unchanged.
+ * the explain store. GraphiQL gets the response without the explain output, unless
+ * the user requested it with a header of their own.
  */
 export function createFetcher(
   endpoint: URL,
@@ -24,13 +25,14 @@ export function createFetcher(
     }
     const requested = explain.snapshot().enabled
     const extra: Record<string, string> = requested ? { [EXPLAIN_HEADER]: 'true' } : {}
+    const hide = requested && !hasHeader(options?.headers, EXPLAIN_HEADER)
     const operation = params.operationName ?? null
     if (isSubscription(params)) {
       return observable((observer) =>
         runSubscription(endpoint, params, options, extra, {
           next: (result) => {
             explain.responded({ operation, requested, extensions: result.extensions })
-            observer.next(result)
+            observer.next(hide ? withoutExplain(result) : result)
           },
           error: (reason) => {
             observer.error(reason)
@@ -45,7 +47,7 @@ export function createFetcher(
       try {
         const result = await post(endpoint, params, options, extra, signal)
         explain.responded({ operation, requested, extensions: result.extensions })
-        return result
+        return hide ? withoutExplain(result) : result
       } catch (error) {
         if (!signal.aborted) {
           explain.failed(operation)
@@ -54,6 +56,13 @@ export function createFetcher(
       }
     })
   }
+}
+
+/** The result without `extensions.explain`, which the Explain panel shows. */
+function withoutExplain(result: ExecutionResult): ExecutionResult {
+  const { extensions, ...rest } = result
+  const others = Object.entries(extensions ?? {}).filter(([name]) => name !== 'explain')
+  return others.length > 0 ? { ...rest, extensions: Object.fromEntries(others) } : rest
 }
 
 /**

@@ -1,17 +1,10 @@
-// Must stay the first import: Monaco asks for its workers while it loads.
-import 'graphiql/setup-workers/vite'
-
-import '@graphiql/react/style.css'
-import '@graphiql/plugin-doc-explorer/style.css'
-import '@graphiql/plugin-history/style.css'
-import 'graphiql/graphiql.css'
 import './page.css'
 
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 
-import { App } from './App'
 import { readEndpoint } from './endpoint'
+import { Page } from './Page'
 
 const root = document.getElementById('root')
 if (!root) {
@@ -20,6 +13,6 @@ if (!root) {
 
 createRoot(root).render(
   <StrictMode>
-    <App endpoint={readEndpoint(document)} />
+    <Page endpoint={readEndpoint(document)} />
   </StrictMode>,
 )

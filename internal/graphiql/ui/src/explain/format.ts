@@ -25,6 +25,10 @@ export function formatMilliseconds(value: number): string {
   return `${milliseconds.format(value)} ms`
 }
 
+export function formatPercent(value: number): string {
+  return `${plain.format(Number((value * 100).toPrecision(2)))} %`
+}
+
 export function count(n: number, noun: string): string {
   return `${plain.format(n)} ${noun}${n === 1 ? '' : 's'}`
 }

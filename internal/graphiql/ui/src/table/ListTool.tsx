@@ -1,0 +1,129 @@
+import { useState } from 'react'
+
+import { count, formatDollars, formatNumber } from '../explain/format'
+import { exampleExtension } from './examples'
+import type { Proposal, Table } from './model'
+import { Problems } from './Problems'
+import { problemsOf, type Problem, type Server } from './requests'
+
+/** Shows what a schema extension would add to the table, before anything is written. */
+export function ListTool({ server, table, onTable }: { server: Server; table: Table; onTable: (table: Table | null) => void }) {
+  const [text, setText] = useState(exampleExtension)
+  const [dragged, setDragged] = useState(false)
+  const [problems, setProblems] = useState<Problem[]>([])
+
+  const propose = async (extension: string) => {
+    setProblems([])
+    onTable(null)
+    try {
+      onTable(await server.table(extension))
+    } catch (reason) {
+      setProblems(problemsOf(reason))
+    }
+  }
+  const read = async (file: File | undefined) => {
+    const content = await file?.text()
+    if (content !== undefined) {
+      setText(content)
+      await propose(content)
+    }
+  }
+
+  return (
+    <>
+      <h2>What would a new list cost?</h2>
+      <p>
+        A list is a query such as <code>ordersByChannel</code>. Each listed record gets a copy under the list&apos;s own
+        key in {table.index}. Nothing is written to the table here.
+      </p>
+      <form
+        data-dragged={dragged}
+        onDragOver={(event) => {
+          event.preventDefault()
+          setDragged(true)
+        }}
+        onDragLeave={() => {
+          setDragged(false)
+        }}
+        onDrop={(event) => {
+          event.preventDefault()
+          setDragged(false)
+          void read(event.dataTransfer.files[0])
+        }}
+        onSubmit={(event) => {
+          event.preventDefault()
+          void propose(text)
+        }}
+      >
+        <label>
+          Schema extension
+          <textarea
+            rows={6}
+            spellCheck={false}
+            value={text}
+            onChange={({ currentTarget: { value } }) => {
+              setText(value)
+            }}
+          />
+        </label>
+        <label>
+          Or choose a file, or drop one here
+          <input
+            type="file"
+            accept=".graphqls,.graphql,text/plain"
+            onChange={({ currentTarget: { files } }) => {
+              void read(files?.[0])
+            }}
+          />
+        </label>
+        <p className="buttons">
+          <button type="submit" className="primary">
+            Show the plan and the price
+          </button>
+          {table.proposal && (
+            <button
+              type="button"
+              onClick={() => {
+                onTable(null)
+              }}
+            >
+              Back to the table as it is
+            </button>
+          )}
+        </p>
+      </form>
+      <Problems problems={problems} />
+      <div aria-live="polite">{table.proposal && <Plan table={table} proposal={table.proposal} />}</div>
+    </>
+  )
+}
+
+function Plan({ table, proposal }: { table: Table; proposal: Proposal }) {
+  const { entities, queries, writeUnitsPerOrder, plan } = proposal
+  const dollars = (writeUnitsPerOrder * table.prices.writeDollarsPerMillion)
+  return (
+    <>
+      <p>
+        <b>{entities.length === 0 ? 'No new records.' : `New records: ${entities.join(', ')}.`}</b> Each order writes{' '}
+        {count(writeUnitsPerOrder, 'more write unit')}. A million orders cost {formatDollars(dollars)} more.
+      </p>
+      <ul>
+        {queries.map(({ field, requests, roundTrips, readUnits, maxReadUnits, dollarsPerMillion }) => (
+          <li key={field}>
+            <code>{field}</code>: {count(requests, 'request')} in {count(roundTrips, 'round trip')},{' '}
+            {count(readUnits, 'read unit')} (at most {formatNumber(maxReadUnits)}), {formatDollars(dollarsPerMillion)} per
+            million.
+          </li>
+        ))}
+        {plan.map(({ derivation, records, writeUnits, dollars, command }) => (
+          <li key={derivation}>
+            To fill {derivation} once:{' '}
+            {records === null ? 'as many records as the table has' : count(records, 'record')}
+            {writeUnits !== null && `, ${count(writeUnits, 'write unit')}`}
+            {dollars !== null && `, ${formatDollars(dollars)}`}. Run <code>{command}</code>
+          </li>
+        ))}
+      </ul>
+    </>
+  )
+}

@@ -1,0 +1,100 @@
+import { count, formatDollars, formatNumber, formatPercent } from '../explain/format'
+import { limitOf, loadsOf, shardsFor } from './load'
+import type { Table } from './model'
+
+export interface Orders {
+  /** The position of the slider; the rate grows tenfold with every 20 steps. */
+  position: number
+  /** The part of the orders that belong to the same customer, product or warehouse. */
+  share: number
+}
+
+export function rateOf({ position }: Orders): number {
+  return Number((10 ** (position / 20)).toPrecision(2))
+}
+
+const MONTH = 30 * 24 * 3600
+
+/** The load of the partition keys at a number of orders a second. */
+export function LoadTool({ table, orders, onOrders }: { table: Table; orders: Orders; onOrders: (orders: Orders) => void }) {
+  const rate = rateOf(orders)
+  const perSecond = `${count(rate, 'order')} a second`
+  const loads = loadsOf(table, rate, orders.share)
+  const [hottest] = loads
+  const { shards } = table.layout
+  const limit = limitOf(loads)
+  const needed = Math.max(shards, shardsFor(table, loads, rate))
+  const units = table.load.writeUnitsPerOrder * rate
+  // A Query that reads up to 4 KB costs half a unit.
+  const page = (n: number) => formatDollars(n * 0.5 * table.prices.readDollarsPerMillion)
+  return (
+    <>
+      <h2>Which key is hottest?</h2>
+      <label>
+        Orders a second: <output>{formatNumber(rate)}</output>
+        <input
+          type="range"
+          min="0"
+          max="80"
+          value={orders.position}
+          aria-valuetext={perSecond}
+          onChange={({ currentTarget: { valueAsNumber } }) => {
+            onOrders({ ...orders, position: valueAsNumber })
+          }}
+        />
+      </label>
+      <label>
+        Orders of the same customer, product or warehouse
+        <select
+          value={orders.share}
+          onChange={({ currentTarget: { value } }) => {
+            onOrders({ ...orders, share: Number(value) })
+          }}
+        >
+          {[0.001, 0.01, 0.1, 1].map((share) => (
+            <option key={share} value={share}>
+              up to {share * 100} %
+            </option>
+          ))}
+        </select>
+      </label>
+      <div aria-live="polite">
+        {hottest && (
+          <p>
+            The hottest key is {hottest.everyOrder ? '' : 'one '}
+            <b>
+              <code>{hottest.key}</code>
+            </b>
+            . Each order writes {count(hottest.units, 'unit')} there. At {perSecond}, it needs{' '}
+            {formatNumber(Math.round(hottest.used * hottest.capacity))} of the {formatNumber(hottest.capacity)} units a
+            second that {hottest.collection.sharded ? count(shards, 'shard') : 'one partition'} can write (
+            {formatPercent(hottest.used)}).
+            {hottest.used > 1 && ' DynamoDB would reject some of these writes.'}
+          </p>
+        )}
+        <p>
+          {rate > limit ? (
+            <>
+              <b>Add shards:</b> {perSecond} need {needed} shards instead of {shards}.
+            </>
+          ) : (
+            <>
+              {count(shards, 'shard')} {shards === 1 ? 'is' : 'are'} enough. Add shards when there are more than{' '}
+              <b>{formatNumber(Math.floor(limit))} orders a second</b>.
+            </>
+          )}{' '}
+          Shards do not help a single customer, product or warehouse.
+        </p>
+        <p>
+          Each page of a sharded list, such as <code>ordersByStatus</code>, needs one Query for each shard. With{' '}
+          {count(needed, 'shard')}, a million pages cost at least {page(needed)}
+          {needed > shards && ` instead of ${page(shards)}`}.
+        </p>
+        <p>
+          An order writes {formatNumber(table.load.writeUnitsPerOrder)} units in all. The writes of a month with {perSecond} cost{' '}
+          <b>{formatDollars((units * MONTH * table.prices.writeDollarsPerMillion) / 1e6)}</b> in {table.prices.region}.
+        </p>
+      </div>
+    </>
+  )
+}

@@ -1,0 +1,68 @@
+import type { ExplainRequest } from '../explain/model'
+import { keysOf, type Collection, type Entity, type Table } from './model'
+
+/** A record, or the records of one kind in an item collection, that a request read or wrote. */
+export interface Hit {
+  collection: Collection
+  entities: Entity[]
+  /** The key as explain prints it, such as `STATUS#pending ORDER#*`. */
+  key: string
+}
+
+/** Finds the item collections of a request's keys. */
+export function hitsOf(table: Table, request: ExplainRequest): Hit[] {
+  const where = request.index === '' ? 'table' : 'index'
+  const [keys = '', more] = request.key.split(/,? and (?=\d+ more$)/)
+  // Every partition key begins with a word in capitals, which values after a comma rarely do.
+  const hits = keys
+    .split(/, (?=[A-Z_]+(?:[# ]|$))/)
+    .flatMap((key) => hitOf(table, where, key, true) ?? hitOf(table, where, key, false) ?? [])
+  if (more === undefined) {
+    return hits
+  }
+  // Explain shortens long lists of keys; the write pattern names what else was written.
+  const written = table.writePatterns.find(({ id }) => id === request.accessPattern)?.entities ?? []
+  const rest = table.collections.flatMap((collection) => {
+    const entities = table.entities.filter(
+      ({ name }) => written.includes(name) && collection.entities.includes(name),
+    )
+    return collection.in === where && entities.length > 0
+      ? [{ collection, entities, key: collection.key }]
+      : []
+  })
+  return [...hits, ...rest.filter((r) => !hits.some((h) => h.collection === r.collection))]
+}
+
+function hitOf(table: Table, where: Collection['in'], key: string, sorted: boolean): Hit | null {
+  for (const collection of table.collections) {
+    const entities = table.entities.filter(
+      (entity) =>
+        collection.in === where &&
+        collection.entities.includes(entity.name) &&
+        patternOf(...keysOf(entity, where), sorted).test(key),
+    )
+    if (entities.length > 0) {
+      return { collection, entities, key }
+    }
+  }
+  return null
+}
+
+/** Matches a partition key with the fixed part of the sort key, or a partition key alone. */
+function patternOf(pk: string, sk: string, sorted: boolean): RegExp {
+  const fixed = sk.slice(0, (sk + '{').indexOf('{'))
+  return new RegExp(`^${template(pk)}(?:#\\d+)?${sorted ? ` ${escape(fixed)}` : '$'}`)
+}
+
+function template(key: string): string {
+  return key.split(/\{\w+\}/).map(escape).join('.+?')
+}
+
+function escape(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+}
+
+/** The value of a partition key's first variable, or null if the key has another template. */
+export function valueIn(pk: string, key: string): string | null {
+  return new RegExp(`^${template(pk).replace('.+?', '(.+?)')}(?:#\\d+)?(?: |$)`).exec(key)?.[1] ?? null
+}
