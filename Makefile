@@ -11,9 +11,9 @@ BUILD := CGO_ENABLED=0 go build -trimpath -tags lambda.norpc,grpcnotrace -ldflag
 build:
 	$(BUILD) -o $(OUT) .
 
-# Builds the last commit, for all platforms, into dist.
+# Builds the last commit, for all platforms, into dist. Installs pinned tools on the first run.
 release:
-	go run ./internal/release
+	.ci/release
 
 # Packs the working tree for AWS Lambda: see docs/deployment.md.
 lambda:
