@@ -139,6 +139,17 @@ func (a AccessChecker) Check(principal access.Principal, operation *Prepared, va
 	return c.err()
 }
 
+// FieldPermissions returns the permissions that the fields of an operation require. It ignores the
+// fields with @skip or @include, and the permissions of input fields.
+func (p *Prepared) FieldPermissions() (permissions []access.Permission) {
+	p.Root.each(func(f *Field) {
+		if f.guarded && !f.Optional && !slices.Contains(permissions, f.Permission) {
+			permissions = append(permissions, f.Permission)
+		}
+	})
+	return permissions
+}
+
 // accessCheck collects the fields and the input fields of an operation that the principal may not
 // use.
 type accessCheck struct {

@@ -457,7 +457,7 @@ func newHandler(ctx context.Context, cfg config.Config, serving server.Options, 
 	opts.Cursors, opts.Limits, opts.Rates, opts.NoIntrospection = paging.NewCursorSigner(cfg.CursorKey), cfg.Limits, cfg.Rates, !cfg.Introspection
 	opts.Extension = cfg.Extension
 	opts.CheckWebhookURL = newWebhookSender(cfg).CheckURL
-	serving.NoGraphiQL = !cfg.GraphiQL
+	serving.NoGraphiQL, serving.NoMCP = !cfg.GraphiQL, !cfg.MCP
 	var err error
 	if opts.Prices, err = readPrices(cfg); err != nil {
 		return nil, serving, err
@@ -543,6 +543,9 @@ func printWelcome(w io.Writer, cfg config.Config, addr, adminAddr net.Addr) {
 	fmt.Fprintf(w, "Ordergraph is ready.\n\n  GraphQL   %s%s\n", base, server.PathGraphQL)
 	if cfg.GraphiQL {
 		fmt.Fprintf(w, "  GraphiQL  %s/\n", base)
+	}
+	if cfg.MCP {
+		fmt.Fprintf(w, "  MCP       %s%s\n", base, server.PathMCP)
 	}
 	fmt.Fprintf(w, "  Health    %s%s  %s%s\n", base, server.PathHealth, base, server.PathReady)
 	if adminAddr != nil {

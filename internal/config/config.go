@@ -82,8 +82,9 @@ type Config struct {
 	ShareWeights map[access.Role]int
 	// Introspection reports whether clients may query the schema with introspection.
 	Introspection bool
-	// GraphiQL reports whether the server serves GraphiQL.
-	GraphiQL bool
+	// GraphiQL reports whether the server serves GraphiQL. MCP reports whether it serves tools for
+	// agents.
+	GraphiQL, MCP bool
 	// Documents is the path of the manifest file of trusted documents. It is empty if there is no
 	// manifest.
 	Documents string
@@ -195,6 +196,7 @@ func (r *settingsReader) sections() []setting.Section {
 			{Name: "ORDERGRAPH_CURSOR_KEY", Value: setting.Secret(&r.CursorKey, minCursorKeyBytes), Meaning: fmt.Sprintf("secret of at least %d characters that signs pagination cursors; must be the same on all servers; required with `ORDERGRAPH_AUTH=jwt`. Without authentication, the default derives from the table name and is not secret", minCursorKeyBytes)},
 			{Name: "ORDERGRAPH_INTROSPECTION", Value: setting.Switch(&r.Introspection, "on"), Meaning: "`off` disables introspection; federation gateways can still read the subgraph schema"},
 			{Name: "ORDERGRAPH_GRAPHIQL", Value: setting.Switch(&r.GraphiQL, "on"), Meaning: "`off` disables the editor GraphiQL at `/`"},
+			{Name: "ORDERGRAPH_MCP", Value: setting.Switch(&r.MCP, "on"), Meaning: "`off` disables the [tools for agents](agents.md) (MCP) at `/mcp`"},
 			{Name: "ORDERGRAPH_DOCUMENTS", Value: setting.Text(&r.Documents, ""), Meaning: "file name of the manifest of [trusted documents](operations.md#trusted-documents)"},
 			{Name: "ORDERGRAPH_TRUSTED_ONLY", Value: setting.Switch(&r.TrustedOnly, "off"), Meaning: "`on` executes only trusted documents and rejects all others"},
 			{Name: "ORDERGRAPH_SCHEMA_EXTENSION", FlagName: "schema", Value: setting.Text(&r.SchemaExtension, ""), Meaning: "name of a file that declares [custom fields](custom-fields.md); must be the same for all servers and commands"},

@@ -61,10 +61,7 @@ func (h httpHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, result, refused := h.readAndExecute(w, r, acceptable)
 	delayRefusal(ctx, nil, result)
-	// If the client does not read the response within Limits.AnswerTime, the server closes the
-	// connection. The error is ignored: the ResponseWriter of a test has no connection, and therefore
-	// supports no deadlines.
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.limits.AnswerTime))
+	setWriteDeadline(w, h.limits.AnswerTime)
 	if refused != nil {
 		h.writeCompressibleRefusal(w, r, refused, contentType)
 		return
@@ -81,6 +78,14 @@ func (h httpHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer h.releaseCapacity(ctx, admission.PoolResponses, body.memoryBytes())
 	h.writeCompressed(w, r, contentType, code, body)
+}
+
+// setWriteDeadline makes the server close the connection if the client does not read the response
+// within the duration d.
+func setWriteDeadline(w http.ResponseWriter, d time.Duration) {
+	// The error is ignored: the ResponseWriter of a test has no connection, and therefore supports no
+	// deadlines.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(d))
 }
 
 // nosniff and noStore are header values that all responses share, so they must not be modified.
@@ -411,7 +416,12 @@ func rateLimited(result *graph.Result) *refusal {
 const retryAfterSeconds = "1"
 
 func (e *refusal) write(w http.ResponseWriter, t mediaType) {
-	header := w.Header()
+	e.setHeaders(w.Header())
+	writeResponse(w, t, e.status, responseBody{rest: encodeResult(e.result())})
+}
+
+// setHeaders sets the response headers that the refusal requires.
+func (e *refusal) setHeaders(header http.Header) {
 	if e.allow != "" {
 		header.Set("Allow", e.allow)
 	}
@@ -425,7 +435,6 @@ func (e *refusal) write(w http.ResponseWriter, t mediaType) {
 		// The server closes the connection, because it does not read the rest of the body.
 		header.Set("Connection", "close")
 	}
-	writeResponse(w, t, e.status, responseBody{rest: encodeResult(e.result())})
 }
 
 // result converts the refusal to a GraphQL result.

@@ -14,7 +14,8 @@
 //   - The request is decoded (parameters.go) and executed (graph.Executor).
 //   - A long response is compressed (compression.go).
 //
-// Subscriptions use WebSockets (websocket.go) or event streams (eventstream.go). Payment providers
+// Calls of MCP tools pass through the same steps (mcp.go), except that they do not negotiate the media
+// type. Subscriptions use WebSockets (websocket.go) or event streams (eventstream.go). Payment providers
 // use webhooks (webhook.go), which have only some of these steps. Package internal/lifecycle
 // accepts connections and stops the server. Package internal/admission gives each caller a share of
 // connections, requests and other resources.
@@ -71,6 +72,8 @@ type Options struct {
 	ConfirmPaid bool
 	// NoGraphiQL disables GraphiQL.
 	NoGraphiQL bool
+	// NoMCP disables the tools for agents at PathMCP.
+	NoMCP bool
 	// Limits contains the maximum sizes and durations of a request or connection.
 	Limits Limits
 	// Admission contains the pools, which limit the capacity that each caller uses. If Admission is
@@ -112,6 +115,7 @@ const (
 	PathTable   = "/table"
 	PathHealth  = "/healthz"
 	PathReady   = "/readyz"
+	PathMCP     = "/mcp"
 )
 
 // ExplainHeader is the request header that makes the server add extensions.explain to the response.
@@ -155,7 +159,7 @@ func New(opts Options) (http.Handler, error) {
 		AllowOriginFunc: denyAllOrigins(opts.Origins),
 		AllowedMethods:  []string{http.MethodGet, http.MethodHead, http.MethodPost},
 		AllowedHeaders: slices.Concat([]string{"Accept", "Authorization", "Content-Type", requestIDHeader,
-			"Apollographql-Client-Name", "Apollographql-Client-Version"}, preflightHeaders),
+			"Apollographql-Client-Name", "Apollographql-Client-Version", "Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name"}, preflightHeaders),
 		ExposedHeaders: []string{requestIDHeader, "Retry-After"},
 		MaxAge:         600,
 	})
@@ -176,12 +180,18 @@ func New(opts Options) (http.Handler, error) {
 		withCORS.ServeHTTP(w, r)
 	})
 	described := crossOrigin.Handler(tableHandler{queries})
+	tools := crossOrigin.Handler(newMCPHandler(queries, crossOrigin.OriginAllowed, opts.Graph))
 	if opts.Auth == nil {
 		allowed := httpheader.NewAllowedHosts(opts.Hosts)
-		serve, described, pages = withAllowedHosts(allowed, serve), withAllowedHosts(allowed, described), withAllowedHosts(allowed, pages)
+		for _, h := range []*http.Handler{&serve, &described, &tools, &pages} {
+			*h = withAllowedHosts(allowed, *h)
+		}
 	}
 	mux.Handle(PathGraphQL, withObservation(observed, serve))
 	mux.Handle(PathTable, withObservation(observed, described))
+	if !opts.NoMCP {
+		mux.Handle(PathMCP, withObservation(observed, tools))
+	}
 	for _, w := range opts.Webhooks {
 		mux.Handle("POST "+provider.PathPrefix+w.Name(), withObservation(observed, webhookHandler{queries, w, opts.Graph.Store, opts.ConfirmPaid, opts.Graph.Observer, opts.Log}))
 	}
