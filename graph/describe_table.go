@@ -3,37 +3,136 @@ package graph
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 
 	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/ordergraph/ordergraph/access"
+	"github.com/ordergraph/ordergraph/dynamo"
+	"github.com/ordergraph/ordergraph/graph/bound"
+	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/graph/extension"
 	"github.com/ordergraph/ordergraph/graph/operation"
 	"github.com/ordergraph/ordergraph/graph/tablemap"
 )
 
 // DescribeTable returns a tablemap.Map as the data of the result, if the caller has
 // access.PermissionExplain. It reads at most the layout of the table.
-func (e *Executor) DescribeTable(ctx context.Context) Result {
-	r := e.resolver
-	if principal := r.principal(ctx); principal.Role == 0 {
-		return e.refuse(ctx, newUnauthenticatedError())
-	} else if r.callerScope(ctx, access.PermissionExplain).IsEmpty() {
-		return e.refuse(ctx, operation.PermissionError(nil, principal, "read the description of the table"))
+//
+// If text is not nil, it is the text of a schema extension. DescribeTable then describes the table
+// of a server with this extension, and what the extension would change. It changes neither the
+// table nor the declarations of the process. To count records, it executes queries for the caller.
+func (e *Executor) DescribeTable(ctx context.Context, text *string) Result {
+	described, errs := e.describeTable(ctx, text)
+	if len(errs) > 0 {
+		refused := Result{Response: &graphql.Response{}, Outcome: Refused}
+		for _, err := range errs[:min(len(errs), errcode.MaxErrors)] {
+			refused.Errors = append(refused.Errors, e.resolver.presentError(ctx, err))
+		}
+		return refused
 	}
-	layout, err := r.store.Layout(ctx)
-	if err != nil {
-		return e.refuse(ctx, err)
-	}
-	described := tablemap.Describe(tablemap.Source{Declarations: r.extension.Declarations(), Schema: e.schema.Schema(), Store: r.store, Layout: layout, Prices: e.prices})
 	data, err := json.Marshal(described)
 	if err != nil {
-		return e.refuse(ctx, err)
+		panic(err) // a Map can always be encoded
 	}
 	return Result{Response: &graphql.Response{Data: data}}
 }
 
-// refuse returns the result of a request that is refused because of an error.
-func (e *Executor) refuse(ctx context.Context, err error) Result {
-	return Result{Response: &graphql.Response{Errors: gqlerror.List{e.resolver.presentError(ctx, err)}}, Outcome: Refused}
+func (e *Executor) describeTable(ctx context.Context, text *string) (tablemap.Map, []error) {
+	r := e.resolver
+	principal := r.principal(ctx)
+	switch {
+	case principal.Role == 0:
+		return tablemap.Map{}, []error{newUnauthenticatedError()}
+	case r.callerScope(ctx, access.PermissionExplain).IsEmpty():
+		return tablemap.Map{}, []error{operation.PermissionError(nil, principal, "read the description of the table")}
+	}
+	layout, err := r.store.Layout(ctx)
+	if err != nil {
+		return tablemap.Map{}, []error{err}
+	}
+	served := tablemap.Served{
+		Declarations: r.extension.Declarations(), Schema: e.schema.Schema(),
+		MaySelect: func(f *ast.FieldDefinition) bool { return r.access.MaySelect(principal, f) },
+	}
+	source := tablemap.Source{Served: served, Proposed: served, Store: r.store, Layout: layout, Prices: e.prices}
+	if text == nil {
+		return tablemap.Describe(source), nil
+	}
+	proposed, err := ParseExtension("", *text)
+	if mistakes := (*extension.MistakesError)(nil); errors.As(err, &mistakes) {
+		var errs []error
+		for _, m := range mistakes.Mistakes {
+			located := errcode.New(nil, errcode.BadUserInput, "%s", errcode.Excerpt(m.Text, maxErrorMessage))
+			located.Locations = []gqlerror.Location{{Line: m.Line, Column: 1}}
+			errs = append(errs, located)
+		}
+		return tablemap.Map{}, errs
+	} else if err != nil {
+		return tablemap.Map{}, []error{err}
+	}
+	other := NewExecutor(Options{Store: r.store, Extension: proposed, Limits: e.limits, Admission: e.pools})
+	source.Proposed = tablemap.Served{Declarations: proposed.Declarations(), Schema: other.schema.Schema()}
+	described := tablemap.Describe(source)
+	described.Proposal = source.Propose(other.costsOfQueries(source), func(recordType string) (int, bool) { return e.countRecords(ctx, recordType) })
+	return described, nil
+}
+
+// costsOfQueries returns the costs of the queries by custom fields that the source proposes. A
+// query selects the keys of the records on one page.
+func (e *Executor) costsOfQueries(s tablemap.Source) map[string]tablemap.Cost {
+	costs, bounds := map[string]tablemap.Cost{}, dynamo.NewCostBoundsWith(s.Proposed.Declarations, s.Store.Shards())
+	for _, q := range s.Proposed.Declarations.Queries() {
+		f := e.schema.Schema().Query.Fields.ForName(q.Name)
+		value := bound.NonNullArguments(f)[0]
+		selected := "__typename id"
+		if e.schema.Schema().Types[q.RecordType].Fields.ForName("id") == nil {
+			selected = "__typename sku"
+		}
+		if q.Claim == nil {
+			selected = "nodes { " + selected + " }"
+		}
+		doc := e.documents.Parse(fmt.Sprintf("query($value: %s) { %s(%s: $value) { %s } }", value.Type, q.Name, value.Name, selected), false)
+		if len(doc.Errors(false)) > 0 {
+			continue // the limits of the server reject the query
+		}
+		prepared := e.preparer.PrepareForAllVariables(doc.Parsed.Operations[0])
+		costs[q.Name] = tablemap.Cost{
+			Typical: bound.Compute(e.schema.Schema(), prepared, bounds.WithRecordSize(tablemap.TypicalRecordBytes)),
+			Most:    bound.Compute(e.schema.Schema(), prepared, bounds),
+		}
+	}
+	return costs
+}
+
+// countRecords returns the number of orders or products, if the caller may read the records that
+// count them.
+func (e *Executor) countRecords(ctx context.Context, recordType string) (n int, ok bool) {
+	query := map[string]string{
+		"Order": "{ orderCounts { count } }", "Product": "{ categories(first: 100) { nodes { productCount } pageInfo { hasNextPage } } }",
+	}[recordType]
+	if query == "" {
+		return 0, false
+	}
+	var counted struct {
+		OrderCounts []struct{ Count int }
+		Categories  struct {
+			Nodes    []struct{ ProductCount int }
+			PageInfo struct{ HasNextPage bool }
+		}
+	}
+	result := e.Execute(ctx, Request{Query: query, ReadOnly: true})
+	if len(result.Errors) > 0 || json.Unmarshal(result.Data, &counted) != nil || counted.Categories.PageInfo.HasNextPage {
+		return 0, false
+	}
+	for _, c := range counted.OrderCounts {
+		n += c.Count
+	}
+	for _, c := range counted.Categories.Nodes {
+		n += c.ProductCount
+	}
+	return n, true
 }

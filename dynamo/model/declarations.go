@@ -42,6 +42,14 @@ func DeclaredInProcess() Declarations {
 	return Declarations{allEntities, AccessPatterns(), WritePatterns(), customQueries, fields}
 }
 
+// Queries returns the queries by custom fields. Do not modify them.
+func (d Declarations) Queries() []CustomQuery { return d.queries }
+
+// CustomFields returns the custom fields of a record type, such as Order. Do not modify them.
+func (d Declarations) CustomFields(recordType string) []commerce.CustomField {
+	return d.fields[recordType]
+}
+
 // recordType returns the name of the type whose custom fields the records of an entity contain.
 func (e *Entity) recordType() string {
 	name := e.BaseEntity().Name

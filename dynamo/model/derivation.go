@@ -41,8 +41,11 @@ func (d *Derivation) IsStoredIn(k Keys) bool { return EntityOf(k) == d.Entity }
 
 // Derivations returns everything that a table can lack. A claim that is not Added is in every table,
 // because without it, two records could get the same value.
-func Derivations() (all []Derivation) {
-	for _, e := range allEntities {
+func Derivations() (all []Derivation) { return Declarations{Entities: allEntities}.Derivations() }
+
+// Derivations is the function Derivations with the entities of d.
+func (d Declarations) Derivations() (all []Derivation) {
+	for _, e := range d.Entities {
 		if e.IsEdge() || (e.Kind == Claim || e.Kind == Sum) && e.Added {
 			all = append(all, Derivation{Name: e.Name, Entity: e, Added: e.Added})
 		}

@@ -89,3 +89,13 @@ func (e *Entity) ShardsIn(era Era, index bool) int {
 
 // IsCustom reports whether e is the edge or claim of a custom field.
 func (e *Entity) IsCustom() bool { return e.keyField != nil }
+
+// BackfillUnits returns the write units of the transaction that adds an edge or claim to the table.
+// It also checks the record that the edge or claim follows. Both have at most 1 KB.
+func BackfillUnits(e *Entity) float64 {
+	units := ConditionCheckUnits(nil) + 2*writeUnits(0)
+	if e.IndexPK != "" {
+		units += writeUnits(0)
+	}
+	return units
+}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/dynamo/trace"
 )
 
 // describeRedacted describes keys for error messages. It hides email addresses and idempotency
@@ -17,14 +18,25 @@ func describeRedacted(ks []model.Keys) string {
 	return summarize(texts)
 }
 
-// DescribeKeys describes the keys of a batch, for example for the explain output
-// (extensions.explain). It lists the first three keys and the number of the remaining keys.
-func DescribeKeys(ks []model.Keys) string {
+// DescribeKeys describes the keys of a batch. It lists the first three keys and the number of the
+// remaining keys.
+func DescribeKeys(ks []model.Keys) string { return summarize(keyTexts(ks)) }
+
+func keyTexts(ks []model.Keys) []string {
 	texts := make([]string, len(ks))
 	for i, k := range ks {
-		texts[i] = k.PK + " " + k.SK
+		texts[i] = k.Text()
 	}
-	return summarize(texts)
+	return texts
+}
+
+// describeBatch sets the keys of a request that reads or writes several records, for the explain
+// output (extensions.explain).
+func describeBatch(r *trace.Request, ks []model.Keys) {
+	r.Key = DescribeKeys(ks)
+	if len(ks) > 1 {
+		r.Keys = keyTexts(ks)
+	}
 }
 
 // summarize joins the first three texts and appends the number of the remaining texts.
@@ -59,8 +71,8 @@ func describeKeyRange(p *model.AccessPattern, partition, prefix string, bounds m
 	}
 }
 
-// DescribeRequest returns the body of the request that an access pattern sends to DynamoDB, as JSON. The keys
-// contain the placeholders of the templates. A Query reads up to limit records.
+// DescribeRequest returns the body of the request that an access pattern sends to DynamoDB, as
+// JSON. The keys contain the placeholders of the templates. A Query reads up to limit records.
 func (t *Table) DescribeRequest(p *model.AccessPattern, limit int) []byte {
 	if p.Direction == "" {
 		body, _ := getItemBody(t.readOptions(false), model.Keys{PK: string(p.PK), SK: string(p.SK)})

@@ -221,7 +221,7 @@ func (t *Table) measuredBatch(ctx context.Context, p *model.AccessPattern, ks []
 		processed := len(ks) - len(a.unprocessed)
 		r := trace.Request{Items: len(a.Records), ReadUnits: t.readUnits(model.BatchGetUnits(a.Records, processed), processed, a)}
 		if timer.NeedsKey() {
-			r.Key = DescribeKeys(ks)
+			describeBatch(&r, ks)
 		}
 		timer.Stop(ctx, r, nil)
 	}

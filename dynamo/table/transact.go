@@ -47,7 +47,7 @@ func (t *Table) TransactWrite(ctx context.Context, p *model.WritePattern, writes
 		for i, w := range writes {
 			keys[i] = w.Key
 		}
-		r.Key = DescribeKeys(keys)
+		describeBatch(&r, keys)
 	}
 	timer.Stop(ctx, r, err)
 	return err

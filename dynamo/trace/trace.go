@@ -36,6 +36,9 @@ type Request struct {
 	// Key describes the keys that the request reads or writes. It is set only if the context of the
 	// request has a Trace.
 	Key string
+	// Keys contains each key of a request that reads or writes several records by their keys.
+	// Otherwise, it is nil.
+	Keys []string
 	// Path is the name that the caller gave to the data, such as the path of a GraphQL field.
 	Path string
 	// Items is the number of records that a read returned, or that a transaction writes or checks.
@@ -49,8 +52,8 @@ type Request struct {
 	// Duration includes retries.
 	Duration time.Duration
 	// RoundTrip is 1 if the request waits for no earlier request. Otherwise, it is the highest
-	// RoundTrip of the earlier requests that the request waits for, plus 1. Without a Trace, RoundTrip
-	// is 0.
+	// RoundTrip of the earlier requests that the request waits for, plus 1. Without a Trace,
+	// RoundTrip is 0.
 	RoundTrip int
 }
 
@@ -98,8 +101,8 @@ type Span struct {
 	path  string
 
 	mu sync.Mutex
-	// lastRoundTrip is the round trip after which the next request starts. It is 0 if the next request
-	// waits for no other request, and unknownRoundTrip if that is not known yet.
+	// lastRoundTrip is the round trip after which the next request starts. It is 0 if the next
+	// request waits for no other request, and unknownRoundTrip if that is not known yet.
 	lastRoundTrip int
 }
 

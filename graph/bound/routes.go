@@ -94,6 +94,41 @@ func FieldsOfPatterns(schema *ast.Schema, patterns []model.AccessPattern) map[st
 	return fields
 }
 
+// FirstPattern returns the ID of the access pattern that a field uses first. If the field needs no
+// request, the result is empty.
+func FirstPattern(f *ast.FieldDefinition) string {
+	if d := f.Directives.ForName(operation.ReadsDirective); d != nil {
+		return d.Arguments.ForName("pattern").Value.Raw
+	}
+	return ""
+}
+
+// NonNullArguments returns the arguments of a field that every operation must set.
+func NonNullArguments(f *ast.FieldDefinition) (required ast.ArgumentDefinitionList) {
+	for _, a := range f.Arguments {
+		if a.Type.NonNull && a.DefaultValue == nil {
+			required = append(required, a)
+		}
+	}
+	return required
+}
+
+// RequiredArguments returns the arguments that an operation must set so that a field reads an
+// access pattern first. If the field never does, the Boolean is false.
+func RequiredArguments(f *ast.FieldDefinition, p model.AccessPattern) (ast.ArgumentDefinitionList, bool) {
+	for i, r := range routesOf(f, []model.AccessPattern{p}) {
+		if r.pattern != 0 || r.sub != "" || i > 0 && len(r.arguments) == 0 {
+			continue
+		}
+		required := NonNullArguments(f)
+		for _, name := range r.arguments {
+			required = append(required, f.Arguments.ForName(name))
+		}
+		return required, true
+	}
+	return nil, false
+}
+
 // readAlternatives returns the possible ways to read a field. Each alternative is a list of access
 // patterns that one execution uses together. The lists contain indexes of b.patterns.
 func (b *calculator) readAlternatives(typ *ast.Definition, f *operation.Field) [][]int {

@@ -21,15 +21,18 @@ type Explanation struct {
 
 // Request describes one request to DynamoDB.
 type Request struct {
-	AccessPattern string  `json:"accessPattern"`
-	Operation     string  `json:"operation"`
-	Index         string  `json:"index"`
-	Key           string  `json:"key"`
-	Path          string  `json:"path"`
-	Items         int     `json:"items"`
-	ReadUnits     float64 `json:"readUnits"`
-	WriteUnits    float64 `json:"writeUnits"`
-	DurationMs    float64 `json:"durationMs"`
+	AccessPattern string `json:"accessPattern"`
+	Operation     string `json:"operation"`
+	Index         string `json:"index"`
+	// Key describes the keys. If there are many, it contains only the first ones, but Keys contains
+	// all. Keys is omitted unless a request reads or writes several records by their keys.
+	Key        string   `json:"key"`
+	Keys       []string `json:"keys,omitempty"`
+	Path       string   `json:"path"`
+	Items      int      `json:"items"`
+	ReadUnits  float64  `json:"readUnits"`
+	WriteUnits float64  `json:"writeUnits"`
+	DurationMs float64  `json:"durationMs"`
 	// RoundTrip is the number of the round trip to DynamoDB, starting at 1. Requests with the same
 	// number can run at the same time.
 	RoundTrip int `json:"roundTrip"`
@@ -55,7 +58,7 @@ func Describe(t *trace.Trace, prices price.Prices, limit int) Explanation {
 	e := Explanation{Requests: make([]Request, 0, len(requests))}
 	for _, r := range requests {
 		described := Request{
-			AccessPattern: r.Pattern, Operation: r.Operation, Index: r.Index, Key: r.Key, Path: r.Path, Items: r.Items,
+			AccessPattern: r.Pattern, Operation: r.Operation, Index: r.Index, Key: r.Key, Keys: r.Keys, Path: r.Path, Items: r.Items,
 			ReadUnits: r.ReadUnits, WriteUnits: r.WriteUnits, RoundTrip: r.RoundTrip,
 			DurationMs: math.Round(float64(r.Duration.Microseconds())) / 1000,
 		}

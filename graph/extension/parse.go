@@ -50,46 +50,56 @@ type fileParser struct {
 	// queries contains the names of the queries that the file declares.
 	queries map[string]bool
 	out     Extension
-	errs    []mistake
+	errs    []Mistake
 }
 
-// mistake is an error in a line of the file.
-type mistake struct {
-	line int
-	text string
+// Mistake is an error in a line of the file.
+type Mistake struct {
+	Line int
+	Text string
+}
+
+// MistakesError contains all mistakes in a file.
+type MistakesError struct {
+	File     string
+	Mistakes []Mistake
+}
+
+// Error returns a line for each mistake, with the file, the line and the correction.
+func (e *MistakesError) Error() string {
+	var lines []string
+	for _, m := range e.Mistakes {
+		lines = append(lines, fmt.Sprintf("%s:%d: %s", e.File, m.Line, m.Text))
+	}
+	return strings.Join(lines, "\n")
 }
 
 // Parse reads a schema extension from the text of a file. schema is the schema that it extends.
 // reserved reports whether records of a type, such as Order, can contain an attribute with the given
 // name that is no custom field.
 //
-// The error contains a line for each mistake, with the file, the line and the correction.
+// The error is a *MistakesError.
 func Parse(file, text string, schema *ast.Schema, reserved func(typ, name string) bool) (Extension, error) {
 	doc, err := parser.ParseSchema(&ast.Source{Name: file, Input: text})
 	if err != nil {
-		line := 0
+		mistake := Mistake{1, err.Error()}
 		var syntax *gqlerror.Error
 		if errors.As(err, &syntax) && len(syntax.Locations) > 0 {
-			line = syntax.Locations[0].Line
-			return Extension{}, fmt.Errorf("%s:%d: %s", file, line, syntax.Message)
+			mistake = Mistake{syntax.Locations[0].Line, syntax.Message}
 		}
-		return Extension{}, fmt.Errorf("%s: %w", file, err)
+		return Extension{}, &MistakesError{file, []Mistake{mistake}}
 	}
 	p := &fileParser{schema: schema, enums: map[string]*ast.Definition{}, reserved: reserved, queries: map[string]bool{}, out: Extension{Fields: map[string][]Field{}}}
 	p.document(doc)
 	if len(p.errs) == 0 {
 		return p.out, nil
 	}
-	slices.SortStableFunc(p.errs, func(a, b mistake) int { return a.line - b.line })
-	var lines []string
-	for _, m := range p.errs {
-		lines = append(lines, fmt.Sprintf("%s:%d: %s", file, m.line, m.text))
-	}
-	return Extension{}, errors.New(strings.Join(lines, "\n"))
+	slices.SortStableFunc(p.errs, func(a, b Mistake) int { return a.Line - b.Line })
+	return Extension{}, &MistakesError{file, p.errs}
 }
 
 func (p *fileParser) fail(at *ast.Position, format string, args ...any) {
-	p.errs = append(p.errs, mistake{at.Line, fmt.Sprintf(format, args...)})
+	p.errs = append(p.errs, Mistake{at.Line, fmt.Sprintf(format, args...)})
 }
 
 func (p *fileParser) document(doc *ast.SchemaDocument) {

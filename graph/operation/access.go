@@ -119,6 +119,12 @@ func (a AccessChecker) HidesSchema(principal access.Principal) bool {
 	return !a.introspection || a.Policy.ScopeOf(principal, access.PermissionIntrospect).IsEmpty()
 }
 
+// MaySelect reports whether the principal may select a field of an object, at least for some records.
+func (a AccessChecker) MaySelect(principal access.Principal, f *ast.FieldDefinition) bool {
+	permission, guarded := a.fields[f]
+	return !guarded || !a.Policy.ScopeOf(principal, permission).IsEmpty()
+}
+
 // Check returns an error if the operation selects fields or sets input fields that the caller may
 // not use. It returns only one error, because the caller needs another token for all of them. The
 // variables must already be coerced.

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/vektah/gqlparser/v2/ast"
-
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/graph/bound"
@@ -41,8 +39,8 @@ type Map struct {
 type Entity struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
-	// Kind is the kind of model.Entity, or edge for a copy with the same partition key. Of is the
-	// entity from which the records derive.
+	// Kind is the kind of model.Entity, or edge for a copy with the same partition key. If the
+	// records derive from others, Of is the entity of these.
 	Kind         string      `json:"kind"`
 	Of           string      `json:"of"`
 	PK           string      `json:"pk"`
@@ -81,6 +79,8 @@ type Collection struct {
 	WriteUnitsPerOrder *float64 `json:"writeUnitsPerOrder"`
 	// Keys is not empty if the load differs between the values of the placeholder.
 	Keys []KeyLoad `json:"keys"`
+	// Read is nil if no query reads the records, or if the caller may not use it.
+	Read *Read `json:"read"`
 }
 
 // KeyLoad is the load of an order on one partition key, without the shard.
@@ -164,16 +164,18 @@ type Prices struct {
 
 // Source is what a Map describes.
 type Source struct {
-	Declarations model.Declarations
-	Schema       *ast.Schema
-	Store        *dynamo.Store
-	Layout       model.Layout
-	Prices       price.Prices
+	// Served is the schema of the server, by which clients read items.
+	Served
+	// Proposed contains the schema and the declarations to describe.
+	Proposed Served
+	Store    *dynamo.Store
+	Layout   model.Layout
+	Prices   price.Prices
 }
 
 // Describe returns the Map of a table. It sends no requests to DynamoDB.
 func Describe(s Source) Map {
-	d, statuses, era := s.Declarations, s.Store.Derivations(), s.Layout.At(s.Store.Now())
+	d, statuses, era := s.Proposed.Declarations, s.Store.Derivations(), s.Layout.At(s.Store.Now())
 	m := Map{
 		Table: s.Store.TableName(), Index: model.IndexName, Entities: entitiesOf(d), References: referencesOf(d),
 		Layout: Layout{Shards: era.Shards, MaxShards: model.MaxShards},
@@ -181,11 +183,12 @@ func Describe(s Source) Map {
 		Prices: Prices{s.Prices.Region, s.Prices.PerMillion(price.Units{Read: 1}), s.Prices.PerMillion(price.Units{Write: 1})},
 	}
 	load := d.OrderLoad(statuses)
-	for _, l := range load {
-		m.Load.WriteUnitsPerOrder += l.WriteUnits
-	}
+	m.Load.WriteUnitsPerOrder = total(load)
 	m.Collections = collectionsOf(d, load, era)
-	fields := bound.FieldsOfPatterns(s.Schema, d.AccessPatterns)
+	for i := range m.Collections {
+		m.Collections[i].Read = s.readOf(m.Collections[i])
+	}
+	fields := bound.FieldsOfPatterns(s.Proposed.Schema, d.AccessPatterns)
 	for _, p := range d.AccessPatterns {
 		described := AccessPattern{
 			ID: p.ID, Description: p.Description, Fields: orEmpty(fields[p.ID]), PerShard: p.Operation == model.QueryPerShard, Index: p.Index, PK: string(p.PK), SK: string(p.SK),
@@ -210,8 +213,11 @@ func Describe(s Source) Map {
 		}
 		m.Layout.Eras = append(m.Layout.Eras, described)
 	}
-	for _, derivation := range model.Derivations() {
-		status := statuses[derivation.Name]
+	for _, derivation := range d.Derivations() {
+		status, ok := statuses[derivation.Name]
+		if !ok {
+			status.State = model.Absent
+		}
 		m.Derivations = append(m.Derivations, Derivation{derivation.Name, derivation.Entity.Name, string(status.State), status.Progress()})
 	}
 	return m

@@ -226,7 +226,8 @@ func (h httpHandler) charge(r *http.Request, bytes int) (paid int, refused *refu
 // refuses a POST request, it also returns the bytes that it has read, because they count against
 // the rate limit.
 func (h httpHandler) receiveBody(w http.ResponseWriter, r *http.Request, checkContent func(http.Header) *refusal) (body []byte, refused *refusal) {
-	// A POST with JSON needs no CSRF check, because a browser sends a CORS preflight first.
+	// A POST with JSON needs no CSRF check, because a browser sends a CORS preflight first. For other
+	// types, checkContent checks this.
 	if r.Method == http.MethodPost {
 		if refused := checkContent(r.Header); refused != nil {
 			return nil, refused
@@ -234,9 +235,14 @@ func (h httpHandler) receiveBody(w http.ResponseWriter, r *http.Request, checkCo
 		return h.readBody(w, r)
 	}
 	if httpheader.PossibleCSRF(r.Header, preflightHeaders) {
-		return nil, newRefusal(http.StatusForbidden, errcode.CSRFPrevented, "the request could have been sent by a page of another site: use POST, or add the header %s with any value", preflightHeaders[0])
+		return nil, csrfPrevented("use POST")
 	}
 	return nil, nil
+}
+
+// csrfPrevented refuses a request that a page of another site could have sent. instead is an instruction for the client.
+func csrfPrevented(instead string) *refusal {
+	return newRefusal(http.StatusForbidden, errcode.CSRFPrevented, "the request could have been sent by a page of another site: %s, or add the header %s with any value", instead, preflightHeaders[0])
 }
 
 // execute decodes and executes a request. If admission.PoolRequests has no free slot, execute

@@ -63,11 +63,17 @@ func decodeURL(r *http.Request) (graph.Request, *refusal) {
 
 // checkContentHeaders refuses a request if its headers do not declare an uncompressed JSON body.
 func checkContentHeaders(h http.Header) *refusal {
+	return checkBodyHeaders(h, string(typeJSON), isJSONContentType)
+}
+
+// checkBodyHeaders refuses a request if its headers do not declare an uncompressed body with one of the
+// expected content types.
+func checkBodyHeaders(h http.Header, expected string, isExpected func(contentType string) bool) *refusal {
 	switch {
 	case h.Get("Content-Type") == "":
-		return newRefusal(http.StatusUnsupportedMediaType, errcode.UnsupportedMediaType, "the request has no Content-Type: send application/json")
-	case !isJSONContentType(h.Get("Content-Type")) || len(h.Values("Content-Type")) > 1:
-		return newRefusal(http.StatusUnsupportedMediaType, errcode.UnsupportedMediaType, "the body's Content-Type is not supported: send application/json in UTF-8")
+		return newRefusal(http.StatusUnsupportedMediaType, errcode.UnsupportedMediaType, "the request has no Content-Type: send %s", expected)
+	case !isExpected(h.Get("Content-Type")) || len(h.Values("Content-Type")) > 1:
+		return newRefusal(http.StatusUnsupportedMediaType, errcode.UnsupportedMediaType, "the body's Content-Type is not supported: send %s in UTF-8", expected)
 	case slices.ContainsFunc(h.Values("Content-Encoding"), func(coding string) bool { return coding != "" && !strings.EqualFold(coding, "identity") }):
 		// Compressed bodies are not supported, because a few compressed bytes could expand to gigabytes.
 		return newRefusal(http.StatusUnsupportedMediaType, errcode.UnsupportedMediaType, "the body is compressed: send it without Content-Encoding")

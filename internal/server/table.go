@@ -2,11 +2,15 @@ package server
 
 import (
 	"context"
+	"mime"
 	"net/http"
+	"strings"
+	"time"
 
 	"github.com/ordergraph/ordergraph/graph"
 	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/internal/admission"
+	"github.com/ordergraph/ordergraph/internal/httpheader"
 )
 
 // tableHandler serves the description of the table, which the page Table of GraphiQL draws.
@@ -21,7 +25,7 @@ func (h tableHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
-	authenticated, body, paid, refused := h.receive(w, r, true, checkContentHeaders)
+	authenticated, body, paid, refused := h.receive(w, r, true, checkExtensionHeaders)
 	if refused != nil {
 		h.writeCompressibleRefusal(w, r, refused, typeJSON)
 		return
@@ -30,7 +34,12 @@ func (h tableHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	arrived := receivedRequest{bodySize: len(body), decode: func() (graph.Request, *refusal) {
 		return graph.Request{Query: string(body), ChargedPoints: paid}, nil
 	}}
-	result, refused := h.execute(ctx, arrived, func(ctx context.Context, _ graph.Request) graph.Result { return h.executor.DescribeTable(ctx) })
+	result, refused := h.execute(ctx, arrived, func(ctx context.Context, request graph.Request) graph.Result {
+		if r.Method == http.MethodPost {
+			return h.executor.DescribeTable(ctx, &request.Query)
+		}
+		return h.executor.DescribeTable(ctx, nil)
+	})
 	if refused != nil {
 		h.writeCompressibleRefusal(w, r, refused, typeJSON)
 		return
@@ -44,9 +53,23 @@ func (h tableHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer h.releaseCapacity(ctx, admission.PoolResponses, response.memoryBytes())
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.limits.AnswerTime)) // as for /graphql
 	status := tableStatus(result)
 	setStatusHeaders(w.Header(), result, status)
 	h.writeCompressed(w, r, typeJSON, status, response)
+}
+
+// checkExtensionHeaders refuses a request if its headers do not declare an uncompressed schema
+// extension, or if a page of another site may have sent it.
+func checkExtensionHeaders(header http.Header) *refusal {
+	if httpheader.PossibleCSRF(header, preflightHeaders) {
+		return csrfPrevented("send the Content-Type application/graphql")
+	}
+	return checkBodyHeaders(header, "text/plain or application/graphql", func(contentType string) bool {
+		t, parameters, err := mime.ParseMediaType(contentType)
+		charset, given := parameters["charset"]
+		return err == nil && (t == "text/plain" || t == "application/graphql") && (!given || strings.EqualFold(charset, "utf-8"))
+	})
 }
 
 // tableStatus returns the HTTP status of a response.
