@@ -82,7 +82,7 @@ const (
 	// name of a type or field only if the request contains it.
 	PermissionIntrospect
 	// PermissionExplain allows requesting the explain output, which lists the DynamoDB requests of an
-	// operation.
+	// operation. It also allows reading the description of the table.
 	PermissionExplain
 
 	permissionsEnd = iota + 1

@@ -14,11 +14,12 @@
 //   - The request is decoded (parameters.go) and executed (graph.Executor).
 //   - A long response is compressed (compression.go).
 //
-// Calls of MCP tools pass through the same steps (mcp.go), except that they do not negotiate the media
-// type. Subscriptions use WebSockets (websocket.go) or event streams (eventstream.go). Payment providers
-// use webhooks (webhook.go), which have only some of these steps. Package internal/lifecycle
-// accepts connections and stops the server. Package internal/admission gives each caller a share of
-// connections, requests and other resources.
+// Calls of MCP tools (mcp.go) and requests for the description of the table (table.go) pass through
+// the same steps, except that they do not negotiate the media type. Subscriptions use WebSockets
+// (websocket.go) or event streams (eventstream.go). Payment providers use webhooks (webhook.go),
+// which have only some of these steps. Package internal/lifecycle accepts connections and stops the
+// server. Package internal/admission gives each caller a share of connections, requests and other
+// resources.
 package server
 
 import (
