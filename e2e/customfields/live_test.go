@@ -124,6 +124,9 @@ func testQueriesOnLiveTable(t *testing.T, db *dynamodb.Client, dataset *sampleda
 		if err != nil {
 			t.Fatal(err)
 		}
+		if want := float64(quoted.Records) * model.BackfillUnits(d.Entity); quoted.WriteUnits != want {
+			t.Errorf("%s was quoted %v write units for records of up to 1 KB, want %v", name, quoted.WriteUnits, want)
+		}
 		cost, err := raw.Store.ApplyDerivation(t.Context(), d, opts)
 		if err != nil {
 			t.Fatal(err)

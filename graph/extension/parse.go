@@ -214,14 +214,15 @@ func (p *fileParser) field(typ string, d *ast.FieldDefinition) (f Field, ok bool
 	f.Name, f.Description, f.Required, f.List = d.Name, d.Description, d.Type.NonNull, d.Type.Elem != nil
 	f.valueType = d.Type.Name()
 	f.Type = commerce.CustomFieldType(f.valueType)
-	if enum := p.enums[f.valueType]; enum != nil {
+	enum := p.enums[f.valueType]
+	if enum != nil {
 		f.Type = commerce.CustomEnum
 		for _, v := range enum.EnumValues {
 			f.EnumValues = append(f.EnumValues, v.Name)
 		}
 	}
 	switch {
-	case f.Type != commerce.CustomEnum && !slices.Contains(scalarTypes, f.Type):
+	case enum == nil && !slices.Contains(scalarTypes, f.Type):
 		fail(d.Position, "has the type %s: use String, ID, Int, Boolean, Decimal, Money, Date, DateTime, or an enum of this file", f.valueType)
 	case f.List && (d.Type.Elem.Elem != nil || !d.Type.Elem.NonNull):
 		fail(d.Position, "has the type %s: write [%s!]", d.Type, f.valueType)

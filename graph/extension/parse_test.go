@@ -51,6 +51,7 @@ func TestMistakes(t *testing.T) {
 		"extend type Order {\n a: Int }":                                                              "2: Order.a lacks the directive @field: declare the field as `a: Int @field`",
 		"extend type Order { a: Int @field @field }":                                                  "1: Order.a has the directive @field twice: remove one",
 		"extend type Order { a: Float @field }":                                                       "1: Order.a has the type Float: use String, ID, Int, Boolean, Decimal, Money, Date, DateTime, or an enum of this file",
+		"extend type Order { a: enum @field }":                                                        "1: Order.a has the type enum: use String, ID, Int, Boolean, Decimal, Money, Date, DateTime, or an enum of this file",
 		"extend type Order { a: [Int] @field }":                                                       "1: Order.a has the type [Int]: write [Int!]",
 		"extend type Order { a(b: Int): Int @field }":                                                 "1: Order.a has arguments: remove them",
 		"extend type Order { status: Int @field }":                                                    "1: Order.status has a name that is already used: choose another name",

@@ -147,6 +147,7 @@ func TestInvalidTableRequests(t *testing.T) {
 	}{
 		"syntax":          {"POST", "extend type Order {\n  a: ", nil, 400, `"locations":[{"line":2,`},
 		"two mistakes":    {"POST", "extend type Order {\n  a: Float @field\n  b: Int }", nil, 400, `"locations":[{"line":3,`},
+		"a type enum":     {"POST", "extend type Order { a: enum @field }", nil, 400, "has the type enum"},
 		"no text":         {"POST", "", nil, 200, `"proposal":{"entities":[]`},
 		"only a comment":  {"POST", "# nothing", nil, 200, `"proposal":{"entities":[]`},
 		"not UTF-8":       {"POST", "\xff\xfe", nil, 400, "BAD_USER_INPUT"},
