@@ -33,6 +33,10 @@ func TestRequests(t *testing.T) {
 	head.Method, preflight.Method = http.MethodHead, http.MethodOptions
 	health := get.Clone(t.Context())
 	health.URL.Path, health.URL.RawQuery = "/readyz", ""
+	tool, err := http.NewRequest(http.MethodPost, "/mcp", strings.NewReader(`{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "searchProducts", "arguments": {}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
 	const graphQLJSON = "application/graphql-response+json"
 	for name, c := range map[string]struct {
 		request *http.Request
@@ -50,6 +54,7 @@ func TestRequests(t *testing.T) {
 		"readiness":                    {health, 200, "ready"},
 		"a subscription":               {with(post(t, "", admin, subscription, ""), "Accept", graphQLJSON), 400, "SUBSCRIPTIONS_OFF"},
 		"a subscription as a stream":   {with(post(t, "", admin, subscription, ""), "Accept", "text/event-stream"), 400, "SUBSCRIPTIONS_OFF"},
+		"a call of a tool":             {with(tool, "Content-Type", "application/json"), 200, "Widget A"},
 		"a query as a stream":          {with(post(t, "", admin, products, ""), "Accept", "text/event-stream"), 200, "event: complete"},
 		"an upgrade to a WebSocket":    {with(get.Clone(t.Context()), "Upgrade", "websocket", "Connection", "Upgrade", "Sec-Fetch-Site", "cross-site"), 403, "CSRF_PREVENTED"},
 		"a body that is not in base64": {with(post(t, "", admin, "{", ""), "Accept", graphQLJSON), 400, "BAD_USER_INPUT"},
