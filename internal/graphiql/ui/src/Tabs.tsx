@@ -37,9 +37,7 @@ export function Tabs<Key extends string>({
           aria-controls={`panel-${key}`}
           aria-selected={key === selected}
           tabIndex={key === selected ? 0 : -1}
-          onClick={() => {
-            onSelect(key)
-          }}
+          onClick={() => onSelect(key)}
         >
           {tabs[key]}
         </button>

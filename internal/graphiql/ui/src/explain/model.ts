@@ -5,6 +5,8 @@ export interface ExplainRequest {
   /** The index that was read; empty for the table itself. */
   index: string
   key: string
+  /** The keys of all records, if the request names several; key has only the first three. */
+  keys: string[]
   /** The GraphQL path that needed the data, such as `customer.orders`. */
   path: string
   items: number
@@ -85,6 +87,7 @@ function readRequest(value: unknown): ExplainRequest {
     operation: string(fields['operation']),
     index: string(fields['index']),
     key: string(fields['key']),
+    keys: Array.isArray(fields['keys']) ? fields['keys'].map(string) : [],
     path: string(fields['path']),
     items: number(fields['items']),
     readUnits: number(fields['readUnits']),

@@ -1,8 +1,12 @@
 import { useEffect, useRef, useState, type CSSProperties } from 'react'
 
+import { formatPercent } from '../explain/format'
 import { drawLines, type Drawn, type Link } from './lines'
 import { idOf, keysOf, type Collection, type Entity, type Table } from './model'
 import { lineOf, type Mark, type View } from './view'
+
+/** The most keys that a card lists. */
+const MAX_NOTES = 5
 
 /** The picture of the table: its item collections on the left, those of its index on the right. */
 export function Canvas({
@@ -115,18 +119,10 @@ function Card({
       data-marked={mark !== undefined}
       data-heat={heat === null ? undefined : heat >= 1 ? 'over' : heat >= 0.5 ? 'warm' : 'cool'}
       style={{ '--heat': Math.min(heat ?? 0, 1) } as CSSProperties}
-      onPointerEnter={() => {
-        onPoint(`${id}/`)
-      }}
-      onPointerLeave={() => {
-        onPoint('')
-      }}
-      onFocus={() => {
-        onPoint(`${id}/`)
-      }}
-      onBlur={() => {
-        onPoint('')
-      }}
+      onPointerEnter={() => onPoint(`${id}/`)}
+      onPointerLeave={() => onPoint('')}
+      onFocus={() => onPoint(`${id}/`)}
+      onBlur={() => onPoint('')}
       aria-label={`${collection.in === 'table' ? 'Table' : 'Index'}: ${collection.key}`}
     >
       <h3>
@@ -134,9 +130,7 @@ function Card({
           <button
             type="button"
             title="Read real items"
-            onClick={() => {
-              onOpen(collection)
-            }}
+            onClick={() => onOpen(collection)}
           >
             {collection.key}
           </button>
@@ -145,18 +139,19 @@ function Card({
         )}
         {collection.sharded && (
           <small title="This key is spread over several partition keys.">
-            {table.layout.shards === 1 ? 'sharded, 1 shard' : `${table.layout.shards} shards, #0 to #${table.layout.shards - 1}`}
+            {collection.shards === 1 ? 'sharded, 1 shard' : `${collection.shards} shards, #0 to #${collection.shards - 1}`}
           </small>
         )}
       </h3>
       {mark && mark.notes.length > 0 && (
         <ul className="notes">
-          {mark.notes.map(({ step, current, text }) => (
+          {mark.notes.slice(0, MAX_NOTES).map(({ step, current, text }) => (
             <li key={`${step} ${text}`} data-current={current}>
               {step !== null && <b title={`Round trip ${step}`}>{step}</b>}
               <span>{text}</span>
             </li>
           ))}
+          {mark.notes.length > MAX_NOTES && <li>and {mark.notes.length - MAX_NOTES} more keys</li>}
         </ul>
       )}
       <ul className="records">
@@ -185,7 +180,7 @@ function factsOf(table: Table, entity: Entity, where: Collection['in']): string[
     where === 'index' ? `stored as ${entity.pk}, ${entity.sk}` : '',
     where === 'table' && entity.indexPK ? `in ${table.index}: ${entity.indexPK}` : '',
     ...entity.attributes.filter(({ custom }) => custom).map(({ name }) => `own field ${name}`),
-    state && state.state !== 'readable' ? `not readable yet: ${state.state}, ${Math.round(state.progress * 100)} %` : '',
+    state && state.state !== 'readable' ? `not readable: ${state.state}, ${formatPercent(state.progress)}` : '',
   ].filter((fact) => fact !== '')
 }
 

@@ -3,6 +3,7 @@ import { useEffect, useState } from 'react'
 import type { Collection, Table } from './model'
 import { Problems } from './Problems'
 import { problemsOf, type Problem, type Server } from './requests'
+import { TextField } from './TextField'
 
 /** The item collection that is read, and the variable's value, or an empty string. */
 export interface Choice {
@@ -24,7 +25,7 @@ export function ItemsTool({ server, table, choice, onChoose }: { server: Server;
       <h2>Which items does the table contain?</h2>
       {choice?.collection.read ? (
         // Another choice starts from the beginning.
-        <Items key={`${choice.collection.in} ${choice.collection.key} ${choice.value}`} server={server} choice={choice} read={choice.collection.read} jump={jump} />
+        <Items key={`${choice.collection.in} ${choice.collection.key} ${choice.value}`} server={server} choice={choice} read={choice.collection.read} record={recordOf(table, choice.collection)} jump={jump} />
       ) : (
         <p>Choose the key of a card, such as CUSTOMER#…, to read its items.</p>
       )}
@@ -32,16 +33,37 @@ export function ItemsTool({ server, table, choice, onChoose }: { server: Server;
   )
 }
 
-function Items({ server, choice, read, jump }: { server: Server; choice: Choice; read: NonNullable<Collection['read']>; jump: Jump }) {
-  const [value, setValue] = useState(choice.value)
+/** The name of the base record that a collection lists, also if it contains copies. */
+function recordOf(table: Table, { entities: [first] }: Collection): string {
+  const entity = table.entities.find(({ name }) => name === first)
+  return entity ? entity.of || entity.name : ''
+}
+
+function Items({
+  server,
+  choice,
+  read,
+  record,
+  jump,
+}: {
+  server: Server
+  choice: Choice
+  read: NonNullable<Collection['read']>
+  /** What the collection lists, such as order. */
+  record: string
+  jump: Jump
+}) {
+  const [value, setValue] = useState(
+    // Keys contain an enum's value in lower case.
+    read.values.find((one) => one.toLowerCase() === choice.value.toLowerCase()) ?? choice.value,
+  )
   const [data, setData] = useState<Record<string, unknown> | null>(null)
   const [problems, setProblems] = useState<Problem[]>([])
   const path = read.connection === '' ? [] : read.connection.split('.')
   const { nodes, pageInfo } = connectionAt(data, path)
 
   const load = (after: string | null) => {
-    const variable = /\$(?!after\b)(\w+)/.exec(read.document)?.[1]
-    server.run(read.document, { ...(variable && { [variable]: value }), after }).then(
+    server.run(read.document, { ...(read.argument && { [read.argument]: value }), after }).then(
       (result) => {
         const page = result.data ?? {}
         if (after !== null) {
@@ -56,7 +78,7 @@ function Items({ server, choice, read, jump }: { server: Server; choice: Choice;
     )
   }
   useEffect(() => {
-    if (choice.value !== '' || read.variable === '') {
+    if (choice.value !== '' || read.argument === '') {
       load(null)
     }
     // eslint-disable-next-line react-hooks/exhaustive-deps -- once: another choice is another component
@@ -73,20 +95,8 @@ function Items({ server, choice, read, jump }: { server: Server; choice: Choice;
         <p>
           Item collection <code>{choice.collection.key}</code>
         </p>
-        {read.variable !== '' && (
-          <label>
-            {read.variable}
-            <input
-              type="text"
-              required
-              spellCheck={false}
-              value={value}
-              onChange={({ currentTarget }) => {
-                setValue(currentTarget.value)
-              }}
-            />
-          </label>
-        )}
+        {read.values.length > 0 && <p>One of {read.values.join(', ')}</p>}
+        {read.argument !== '' && <TextField label={read.variable} required value={value} onChange={setValue} />}
         <p className="buttons">
           <button type="submit" className="primary">
             Read items
@@ -95,14 +105,15 @@ function Items({ server, choice, read, jump }: { server: Server; choice: Choice;
       </form>
       <Problems problems={problems} />
       <div aria-live="polite" className="items">
-        {data && Object.entries(data).map(([name, one]) => <Value key={name} name={name} value={one} jump={jump} />)}
+        {data &&
+          Object.entries(data).map(([name, one]) => (
+            <Value key={name} name={path.length === 1 ? record : name} value={one} jump={jump} />
+          ))}
         {pageInfo?.hasNextPage && (
           <p className="buttons">
             <button
               type="button"
-              onClick={() => {
-                load(pageInfo.endCursor)
-              }}
+              onClick={() => load(pageInfo.endCursor)}
             >
               Next page
             </button>
@@ -126,7 +137,7 @@ function connectionAt(data: Record<string, unknown> | null, path: string[]): Con
 /** One value of a response. IDs of other records are buttons. */
 function Value({ name, value, jump }: { name: string; value: unknown; jump: Jump }) {
   if (value === null) {
-    return name === '' ? null : <span className="none">none</span>
+    return <span className="none">none</span>
   }
   if (Array.isArray(value)) {
     return (
@@ -144,13 +155,24 @@ function Value({ name, value, jump }: { name: string; value: unknown; jump: Jump
     if ('nodes' in object) {
       return <Value name={name.replace(/s$/, '')} value={object['nodes']} jump={jump} />
     }
+    if (typeof object['amount'] === 'string' && typeof object['currencyCode'] === 'string') {
+      return `${object['amount']} ${object['currencyCode']}`
+    }
+    // Values that are missing would hide the others.
+    const fields = Object.entries(object).filter(
+      ([, one]) => one !== null && !(Array.isArray(one) && one.length === 0),
+    )
+    const [[field, single] = ['', null]] = fields
+    if (fields.length === 1) {
+      return <Value name={referenceOf(name, field)} value={single} jump={jump} />
+    }
     return (
       <dl>
-        {Object.entries(object).map(([field, one]) => (
+        {fields.map(([field, one]) => (
           <div key={field}>
             <dt>{field}</dt>
             <dd>
-              <Value name={field === 'id' || field === 'sku' ? idField(name, field) : field} value={one} jump={jump} />
+              <Value name={referenceOf(name, field)} value={one} jump={jump} />
             </dd>
           </div>
         ))}
@@ -169,6 +191,6 @@ function Value({ name, value, jump }: { name: string; value: unknown; jump: Jump
 }
 
 /** The attribute that contains the ID of an object: `customerId` for `customer { id }`. */
-function idField(object: string, field: string): string {
+function referenceOf(object: string, field: string): string {
   return field === 'id' ? `${object}Id` : field
 }

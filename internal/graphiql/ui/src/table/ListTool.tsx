@@ -5,6 +5,7 @@ import { exampleExtension } from './examples'
 import type { Proposal, Table } from './model'
 import { Problems } from './Problems'
 import { problemsOf, type Problem, type Server } from './requests'
+import { TextField } from './TextField'
 
 /** Shows what a schema extension would add to the table, before anything is written. */
 export function ListTool({ server, table, onTable }: { server: Server; table: Table; onTable: (table: Table | null) => void }) {
@@ -42,9 +43,7 @@ export function ListTool({ server, table, onTable }: { server: Server; table: Ta
           event.preventDefault()
           setDragged(true)
         }}
-        onDragLeave={() => {
-          setDragged(false)
-        }}
+        onDragLeave={() => setDragged(false)}
         onDrop={(event) => {
           event.preventDefault()
           setDragged(false)
@@ -55,25 +54,13 @@ export function ListTool({ server, table, onTable }: { server: Server; table: Ta
           void propose(text)
         }}
       >
-        <label>
-          Schema extension
-          <textarea
-            rows={6}
-            spellCheck={false}
-            value={text}
-            onChange={({ currentTarget: { value } }) => {
-              setText(value)
-            }}
-          />
-        </label>
+        <TextField label="Schema extension" rows={6} value={text} onChange={setText} />
         <label>
           Or choose a file, or drop one here
           <input
             type="file"
             accept=".graphqls,.graphql,text/plain"
-            onChange={({ currentTarget: { files } }) => {
-              void read(files?.[0])
-            }}
+            onChange={({ currentTarget: { files } }) => void read(files?.[0])}
           />
         </label>
         <p className="buttons">
@@ -83,9 +70,7 @@ export function ListTool({ server, table, onTable }: { server: Server; table: Ta
           {table.proposal && (
             <button
               type="button"
-              onClick={() => {
-                onTable(null)
-              }}
+              onClick={() => onTable(null)}
             >
               Back to the table as it is
             </button>
@@ -99,13 +84,14 @@ export function ListTool({ server, table, onTable }: { server: Server; table: Ta
 }
 
 function Plan({ table, proposal }: { table: Table; proposal: Proposal }) {
-  const { entities, queries, writeUnitsPerOrder, plan } = proposal
+  const { entities, removed, queries, writeUnitsPerOrder, plan } = proposal
   const dollars = (writeUnitsPerOrder * table.prices.writeDollarsPerMillion)
   return (
     <>
       <p>
         <b>{entities.length === 0 ? 'No new records.' : `New records: ${entities.join(', ')}.`}</b> Each order writes{' '}
         {count(writeUnitsPerOrder, 'more write unit')}. A million orders cost {formatDollars(dollars)} more.
+        {removed.length > 0 && ` The file lacks lists that the table has: ${removed.join(', ')}.`}
       </p>
       <ul>
         {queries.map(({ field, requests, roundTrips, readUnits, maxReadUnits, dollarsPerMillion }) => (

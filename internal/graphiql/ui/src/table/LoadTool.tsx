@@ -38,18 +38,14 @@ export function LoadTool({ table, orders, onOrders }: { table: Table; orders: Or
           max="80"
           value={orders.position}
           aria-valuetext={perSecond}
-          onChange={({ currentTarget: { valueAsNumber } }) => {
-            onOrders({ ...orders, position: valueAsNumber })
-          }}
+          onChange={({ currentTarget: { valueAsNumber } }) => onOrders({ ...orders, position: valueAsNumber })}
         />
       </label>
       <label>
         Orders of the same customer, product or warehouse
         <select
           value={orders.share}
-          onChange={({ currentTarget: { value } }) => {
-            onOrders({ ...orders, share: Number(value) })
-          }}
+          onChange={({ currentTarget: { value } }) => onOrders({ ...orders, share: Number(value) })}
         >
           {[0.001, 0.01, 0.1, 1].map((share) => (
             <option key={share} value={share}>
@@ -67,7 +63,7 @@ export function LoadTool({ table, orders, onOrders }: { table: Table; orders: Or
             </b>
             . Each order writes {count(hottest.units, 'unit')} there. At {perSecond}, it needs{' '}
             {formatNumber(Math.round(hottest.used * hottest.capacity))} of the {formatNumber(hottest.capacity)} units a
-            second that {hottest.collection.sharded ? count(shards, 'shard') : 'one partition'} can write (
+            second that {hottest.collection.sharded ? count(hottest.collection.shards, 'shard') : 'one partition'} can write (
             {formatPercent(hottest.used)}).
             {hottest.used > 1 && ' DynamoDB would reject some of these writes.'}
           </p>
@@ -76,6 +72,7 @@ export function LoadTool({ table, orders, onOrders }: { table: Table; orders: Or
           {rate > limit ? (
             <>
               <b>Add shards:</b> {perSecond} need {needed} shards instead of {shards}.
+              {needed > table.layout.maxShards && ` A table can have at most ${table.layout.maxShards}.`}
             </>
           ) : (
             <>

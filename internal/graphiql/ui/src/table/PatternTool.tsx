@@ -1,6 +1,7 @@
 import { useRef, useState, type KeyboardEvent } from 'react'
 
 import type { AccessPattern, Table } from './model'
+import { TextField } from './TextField'
 
 /** The list of access patterns. Hovering or moving to one shows its request. */
 export function PatternTool({
@@ -34,17 +35,7 @@ export function PatternTool({
     <>
       <h2>Which request does a field need?</h2>
       <p>Each field reads with one of these access patterns, and none of them scans the table.</p>
-      <label>
-        Find a field
-        <input
-          type="search"
-          value={words}
-          placeholder="ordersByStatus"
-          onChange={({ currentTarget: { value } }) => {
-            setWords(value)
-          }}
-        />
-      </label>
+      <TextField label="Find a field" type="search" value={words} placeholder="ordersByStatus" onChange={setWords} />
       <ul
         ref={list}
         role="listbox"
@@ -66,9 +57,7 @@ export function PatternTool({
             id={`pattern-${one.id}`}
             role="option"
             aria-selected={one.id === pattern?.id}
-            onMouseEnter={() => {
-              onPattern(one)
-            }}
+            onMouseEnter={() => onPattern(one)}
           >
             <b>{one.id}</b> {one.fields.join(', ')}
           </li>

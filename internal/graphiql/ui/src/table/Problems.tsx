@@ -4,9 +4,9 @@ import type { Problem } from './requests'
 export function Problems({ problems }: { problems: Problem[] }) {
   return (
     <ul className="problems" role="alert" hidden={problems.length === 0}>
-      {problems.map(({ message, line, extensions }) => (
-        <li key={`${line} ${message}`}>
-          {line !== undefined && <b>Line {line}: </b>}
+      {problems.map(({ message, locations: [place] = [], extensions }) => (
+        <li key={`${place?.line} ${message}`}>
+          {place && <b>Line {place.line}: </b>}
           {extensions?.code !== undefined && <code>{extensions.code}</code>} {message}
         </li>
       ))}

@@ -6,6 +6,7 @@ import type { ExplainStore } from '../explain/store'
 import { examples } from './examples'
 import { Problems } from './Problems'
 import { problemsOf, type Problem, type Result, type Server } from './requests'
+import { TextField } from './TextField'
 import type { Step } from './view'
 
 export interface Run {
@@ -92,29 +93,8 @@ export function QueryTool({
             ))}
           </select>
         </label>
-        <label>
-          Query
-          <textarea
-            rows={Math.min(14, query.split('\n').length + 1)}
-            spellCheck={false}
-            value={query}
-            onChange={({ currentTarget: { value } }) => {
-              setQuery(value)
-            }}
-          />
-        </label>
-        <label>
-          Variables
-          <textarea
-            rows={1}
-            spellCheck={false}
-            placeholder='{"id": "cust_01"}'
-            value={variables}
-            onChange={({ currentTarget: { value } }) => {
-              setVariables(value)
-            }}
-          />
-        </label>
+        <TextField label="Query" rows={Math.min(14, query.split('\n').length + 1)} value={query} onChange={setQuery} />
+        <TextField label="Variables" rows={1} placeholder='{"id": "cust_01"}' value={variables} onChange={setVariables} />
         <p className="buttons">
           <button type="submit" className="primary">
             Run
@@ -165,9 +145,7 @@ function Report({ run, steps, current, onStep }: { run: Run; steps: Step[]; curr
             <button
               type="button"
               aria-pressed={step.number === current}
-              onClick={() => {
-                onStep(step.number)
-              }}
+              onClick={() => onStep(step.number)}
             >
               <b>{step.number}</b> Round trip {step.number}
             </button>

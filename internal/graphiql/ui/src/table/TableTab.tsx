@@ -16,6 +16,7 @@ import { PatternTool } from './PatternTool'
 import { Problems } from './Problems'
 import { QueryTool, type Run } from './QueryTool'
 import { problemsOf, Server, type Problem } from './requests'
+import { TextField } from './TextField'
 import { stepsOf, viewOfCollection, viewOfEntities, viewOfLoad, viewOfPattern, viewOfSteps, type View } from './view'
 
 const TOOLS = { query: 'Query', patterns: 'Patterns', load: 'Load', list: 'New list', items: 'Items' }
@@ -64,17 +65,7 @@ export function TableTab({ endpoint, explain }: { endpoint: URL; explain: Explai
             setToken(typed.trim().replace(/^Bearer /i, ''))
           }}
         >
-          <label>
-            Token of a caller with the permission EXPLAIN. The page does not store it.
-            <input
-              type="password"
-              autoComplete="off"
-              value={typed}
-              onChange={({ currentTarget: { value } }) => {
-                setTyped(value)
-              }}
-            />
-          </label>
+          <TextField label="Token of a caller with the permission EXPLAIN. The page does not store it." type="password" value={typed} onChange={setTyped} />
           <button type="submit">Use token</button>
         </form>
       </details>
@@ -190,9 +181,7 @@ function Tools({ declared, server, explain }: { declared: Table; server: Server;
               type="checkbox"
               checked={only}
               disabled={marked === 0}
-              onChange={({ currentTarget: { checked } }) => {
-                setOnly(checked)
-              }}
+              onChange={({ currentTarget: { checked } }) => setOnly(checked)}
             />
             Only the marked cards ({marked} of {table.collections.length})
           </label>

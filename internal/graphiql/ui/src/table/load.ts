@@ -31,7 +31,7 @@ export function loadsOf(table: Table, rate: number, share: number): KeyLoad[] {
     return keys.map(({ key, writeUnitsPerOrder: units }) => {
       const everyOrder = !key.includes('{')
       const capacity =
-        table.load.writeUnitsPerPartition * (collection.sharded ? table.layout.shards : 1)
+        table.load.writeUnitsPerPartition * collection.shards
       const used = (units * rate * (everyOrder ? 1 : share)) / capacity
       return { key, collection, units, capacity, used, everyOrder }
     })

@@ -12,25 +12,8 @@ export interface Hit {
 /** Finds the item collections of a request's keys. */
 export function hitsOf(table: Table, request: ExplainRequest): Hit[] {
   const where = request.index === '' ? 'table' : 'index'
-  const [keys = '', more] = request.key.split(/,? and (?=\d+ more$)/)
-  // Every partition key begins with a word in capitals, which values after a comma rarely do.
-  const hits = keys
-    .split(/, (?=[A-Z_]+(?:[# ]|$))/)
-    .flatMap((key) => hitOf(table, where, key, true) ?? hitOf(table, where, key, false) ?? [])
-  if (more === undefined) {
-    return hits
-  }
-  // Explain shortens long lists of keys; the write pattern names what else was written.
-  const written = table.writePatterns.find(({ id }) => id === request.accessPattern)?.entities ?? []
-  const rest = table.collections.flatMap((collection) => {
-    const entities = table.entities.filter(
-      ({ name }) => written.includes(name) && collection.entities.includes(name),
-    )
-    return collection.in === where && entities.length > 0
-      ? [{ collection, entities, key: collection.key }]
-      : []
-  })
-  return [...hits, ...rest.filter((r) => !hits.some((h) => h.collection === r.collection))]
+  const keys = request.keys.length > 0 ? request.keys : [request.key]
+  return keys.flatMap((key) => hitOf(table, where, key, true) ?? hitOf(table, where, key, false) ?? [])
 }
 
 function hitOf(table: Table, where: Collection['in'], key: string, sorted: boolean): Hit | null {

@@ -6,8 +6,7 @@ export interface Table {
   collections: Collection[]
   references: { attribute: string; collection: string }[]
   accessPatterns: AccessPattern[]
-  writePatterns: { id: string; description: string; fields: string[]; entities: string[] }[]
-  layout: { shards: number; eras: { from: string; shards: number; timeZone: string }[] }
+  layout: { shards: number; maxShards: number; eras: { from: string; shards: number; timeZone: string }[] }
   derivations: { name: string; entity: string; state: string; progress: number }[]
   load: { writeUnitsPerPartition: number; writeUnitsPerOrder: number }
   prices: { region: string; readDollarsPerMillion: number; writeDollarsPerMillion: number }
@@ -36,13 +35,24 @@ export interface Collection {
   key: string
   in: 'table' | 'index'
   sharded: boolean
+  /** The number of partition keys for new records. */
+  shards: number
   entities: string[]
   /** The write units of one order's mutations; null if orders do not write here. */
   writeUnitsPerOrder: number | null
   /** Keys of the collection, if their load differs. */
   keys: { key: string; writeUnitsPerOrder: number }[]
   /** How to read real records; null if no query does. */
-  read: { variable: string; document: string; connection: string } | null
+  read: {
+    /** The placeholder of the key whose value the query needs, or empty. */
+    variable: string
+    /** The variable of the query that receives the value. */
+    argument: string
+    /** The possible values of an enum. */
+    values: string[]
+    document: string
+    connection: string
+  } | null
 }
 
 export interface AccessPattern {
@@ -62,6 +72,8 @@ export interface AccessPattern {
 export interface Proposal {
   entities: string[]
   accessPatterns: string[]
+  /** Lists that the server has and the extension lacks. */
+  removed: string[]
   queries: {
     field: string
     requests: number

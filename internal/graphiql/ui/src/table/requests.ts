@@ -3,7 +3,7 @@ import type { Table } from './model'
 /** A mistake that the server reports. */
 export interface Problem {
   message: string
-  line?: number
+  locations?: { line: number }[]
   extensions?: { code?: string }
 }
 
