@@ -73,7 +73,7 @@ export function PatternTool({
               <dt>Key condition</dt>
               <dd>
                 {pattern.operation}
-                {pattern.perShard && `, once for each of ${table.layout.shards} shards,`}{' '}
+                {pattern.perShard && `, once per shard (now ${table.layout.shards}),`}{' '}
                 {pattern.index ? `on the index ${pattern.index}` : 'on the table'}:{' '}
                 <code>
                   {pattern.pk} {pattern.sk}
