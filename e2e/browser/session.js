@@ -145,7 +145,7 @@ export function setHeaders(page, headers) {
 /** Puts another document into the query editor, and waits until GraphiQL knows the name of its operation. */
 export async function setQuery(page, text, name) {
   await fill(page, 'operation.graphql', text)
-  await page.getByRole('tab', { name, selected: true }).waitFor()
+  await page.locator('.graphiql-sessions').getByRole('tab', { name, selected: true }).waitFor()
 }
 
 /** Observes the next WebSocket that the page opens: when the server acknowledges it, and when it is closed. */
