@@ -76,7 +76,7 @@ func (r *Resolver) presentError(ctx context.Context, err error) *gqlerror.Error 
 		return show(errcode.MalformedRecord, "A stored record is malformed. The server's operator can find the record with `ordergraph check`.")
 	case errors.As(err, &clock):
 		r.reportOnce(ctx, err)
-		return show(errcode.Unavailable, "The server rejects changes, because its clock is %s DynamoDB's clock. Nothing was changed. Try again.", clock.DifferenceText())
+		return show(errcode.Unavailable, "The server's clock is %s DynamoDB's clock, so it rejects mutations and does not list changes. Nothing was changed. Try again.", clock.DifferenceText())
 	case errors.Is(err, table.ErrTooManyOrders):
 		r.reportOnce(ctx, err)
 		return show(errcode.Unavailable, "The customer has too many orders to count during this request. The server's operator can store the count with `ordergraph check -repair`.")

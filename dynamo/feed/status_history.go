@@ -86,7 +86,7 @@ func (h *statusHistory) list(ctx context.Context, from, last commerce.EventID, l
 }
 
 // page returns the events with from < ID <= to, sorted by ID. to is at most last, and less if there are too
-// many events.
+// many events. If the server's clock is wrong, it returns a table.ClockError.
 func (h *statusHistory) page(ctx context.Context, from, last commerce.EventID, limit int) (events []*commerce.Event, to commerce.EventID, err error) {
 	if err := h.feed.table.CheckLayout(ctx); err != nil {
 		return nil, "", err
@@ -122,9 +122,17 @@ func (h *statusHistory) page(ctx context.Context, from, last commerce.EventID, l
 		}
 		return err
 	})
+	if err == nil {
+		// With a clock that is ahead, last is too high, and events can still appear before it. The Queries
+		// have compared the clocks.
+		err = h.feed.table.ClockErr()
+	}
+	if err != nil {
+		return nil, from, err
+	}
 	events = slices.DeleteFunc(events, func(e *commerce.Event) bool { return e.ID > to })
 	slices.SortFunc(events, func(a, b *commerce.Event) int { return cmp.Compare(a.ID, b.ID) })
-	return events, to, err
+	return events, to, nil
 }
 
 func (h *statusHistory) resumeError() error {

@@ -122,6 +122,48 @@ func TestWritesAreRejectedWhileClocksDiffer(t *testing.T) {
 	})
 }
 
+// A server whose clock is wrong lists no changes of all orders. With a clock that is ahead, it would
+// pass changes that the index does not show yet, and clients that continue after them would miss them.
+func TestChangesAreNotListedWhileClocksDiffer(t *testing.T) {
+	ctx := context.Background()
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+		c, store, _ := newClockFixture(t, db)
+		storetest.MakeReadable(t, storetest.RawTable{T: t, DB: db, Name: store.TableName(), Store: store}, model.Changes)
+		since, err := store.ChangesSince(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := commerce.MinEventIDAt(since)
+		c.advance(time.Minute)
+		if _, err := store.PlaceOrder(ctx, change.Caller{Name: "tester"}, commerce.OrderRequest{CustomerID: "c0", Lines: []commerce.OrderLine{{SKU: "p0", Quantity: 1}}}); err != nil {
+			t.Fatal(err)
+		}
+		lists := map[string]func() (int, error){
+			"a page": func() (int, error) {
+				page, err := dynamo.ReadPage(ctx, store, model.AllChanges, dynamo.ListRequest{Page: dynamo.PageRequest{Limit: 10, After: string(first)}})
+				return len(page.Items), err
+			},
+			"the changes for webhooks": func() (int, error) {
+				events, _, err := store.Changes(ctx, first, commerce.MinEventIDAt(c.server()), 10)
+				return len(events), err
+			},
+		}
+		for _, step := range []struct {
+			ahead  time.Duration
+			listed bool
+		}{{time.Hour, false}, {-time.Hour, false}, {4 * time.Second, true}} {
+			c.advance(time.Hour)
+			c.setAhead(step.ahead)
+			for name, list := range lists {
+				n, err := list()
+				if _, wrong := errors.AsType[*table.ClockError](err); step.listed && (err != nil || n != 1) || !step.listed && (!wrong || n > 0) {
+					t.Errorf("with a clock %s ahead, %s has %d changes, error %v", step.ahead, name, n, err)
+				}
+			}
+		}
+	})
+}
+
 // Requests on the fast path, requests through the SDK, and writes compare the clocks.
 func TestEveryRequestComparesTheClocks(t *testing.T) {
 	ctx := context.Background()
