@@ -42,6 +42,8 @@ func Standard() (all []document.TrustedDocument) {
 type Tool struct {
 	// Definition is the description of the tool that clients receive.
 	Definition *mcp.Tool
+	// Size is the length of Definition as JSON, in bytes.
+	Size int
 	// Permissions contains the permissions that a caller needs.
 	Permissions []access.Permission
 
@@ -75,12 +77,15 @@ const maxName = 64
 var invalidInName = regexp.MustCompile(`[^A-Za-z0-9_.-]`)
 
 // All returns the tools for documents in order. It omits subscriptions and documents that the executor
-// would reject. shards is the number of shards of the table.
-func All(e *graph.Executor, documents []document.TrustedDocument, shards int, prices price.Prices) (tools []*Tool) {
+// would reject. For each rejected operation, failures contains the ID of the document and the error.
+// shards is the number of shards of the table.
+func All(e *graph.Executor, documents []document.TrustedDocument, shards int, prices price.Prices) (tools []*Tool, failures []string) {
 	named := map[string]int{}
 	for _, d := range documents {
 		for _, o := range e.CheckDocuments([]document.TrustedDocument{d}, shards) {
-			if len(o.Errors) == 0 && o.Definition.Operation != ast.Subscription {
+			if len(o.Errors) > 0 {
+				failures = append(failures, fmt.Sprintf("%.100s: %.300s", d.ID, o.Errors[0].Message))
+			} else if o.Definition.Operation != ast.Subscription {
 				t := newTool(e.Schema(), d, o, prices)
 				tools, named[t.Definition.Name] = append(tools, t), named[t.Definition.Name]+1
 			}
@@ -90,11 +95,13 @@ func All(e *graph.Executor, documents []document.TrustedDocument, shards int, pr
 		// Documents of several versions of a client can have the same name. Then each name gets a suffix
 		// that is the same on all servers.
 		if name := t.Definition.Name; named[name] > 1 || len(name) > maxName {
-			hash := sha256.Sum256([]byte(t.request.DocumentID + t.request.Query))
+			hash := sha256.Sum256([]byte(t.request.DocumentID + t.request.Query + "\x00" + t.request.OperationName))
 			t.Definition.Name = fmt.Sprintf("%s_%x", name[:min(len(name), maxName-9)], hash[:4])
 		}
+		text, _ := json.Marshal(t.Definition) // it contains only strings, numbers and JSON
+		t.Size = len(text)
 	}
-	return tools
+	return tools, failures
 }
 
 func newTool(schema *ast.Schema, d document.TrustedDocument, o graph.CheckedOperation, prices price.Prices) *Tool {
@@ -125,10 +132,12 @@ func newTool(schema *ast.Schema, d document.TrustedDocument, o graph.CheckedOper
 	}
 	dollars := prices.Dollars(price.Units{Read: o.Bound.ReadUnits, Write: o.Bound.WriteUnits}, 1).FloatString(15)
 	c := cost{o.Bound.Requests, o.Bound.ReadUnits, o.Bound.WriteUnits, json.Number(strings.TrimSuffix(strings.TrimRight(dollars, "0"), "."))}
+	// Marshaling the schema takes much longer than copying its JSON to each list of the tools.
+	arguments, _ := json.Marshal(t.inputSchema(schema, o.Definition))
 	destructive, openWorld := !query && !additive, false
 	t.Definition = &mcp.Tool{
 		Meta: mcp.Meta{CostKey: c}, Name: invalidInName.ReplaceAllString(cmp.Or(o.Name, d.Name, d.ID), "_"), Description: describe(schema, o.Definition) + " " + c.sentence(prices),
-		InputSchema: t.inputSchema(schema, o.Definition),
+		InputSchema: json.RawMessage(arguments),
 		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: query, IdempotentHint: idempotent, DestructiveHint: &destructive, OpenWorldHint: &openWorld},
 	}
 	return t

@@ -45,8 +45,8 @@ func toolDocuments() []document.TrustedDocument {
 		{ID: "v1", Text: `query Catalog { products { nodes { sku } } }`},
 		{ID: "v2", Text: `query Catalog { products { nodes { sku name } } }`},
 		{ID: "both", Text: `query First { products(first: 1) { nodes { sku } } } query Second { products(first: 2) { nodes { sku } } }`},
+		{ID: "alike", Text: `query ` + strings.Repeat("Alike", 20) + `1 { viewer { role } } query ` + strings.Repeat("Alike", 20) + `2 { viewer { role } }`},
 		{ID: "follow", Text: `subscription Follow { orderStatusChanged { id } }`},
-		{ID: "invalid", Text: `query Invalid { noSuchField }`},
 	}
 	return append(documents, document.TrustedDocument{ID: "long", Text: "query " + strings.Repeat("Long", 20) + " { products(first: 1) { nodes { sku } } }"})
 }
@@ -321,8 +321,13 @@ func TestMCPPermissions(t *testing.T) {
 			t.Errorf("customers see %q, without %s", theirs, name)
 		}
 	}
-	if got := callTool(t, alice, "Restock", map[string]any{"sku": "prod_100", "delta": 1, "key": "k"}, true); !strings.Contains(got, `"FORBIDDEN"`) {
-		t.Errorf("a customer restocks: %s", got)
+	// A hidden tool responds like one that does not exist.
+	customer := []string{"Authorization", "Bearer " + g.token(t, authtest.Object{"role": "CUSTOMER", "customer_id": "cust_01"})}
+	for _, arguments := range []string{`{"sku":"prod_100","delta":1,"key":"k"}`, `{"unknown":1}`, `[]`} {
+		hidden, unknown := rawMCP(g, callMessage("Restock", arguments), customer...), rawMCP(g, callMessage("Missing", arguments), customer...)
+		if got := strings.ReplaceAll(hidden.Body.String(), "Restock", "Missing"); hidden.Code != unknown.Code || got != unknown.Body.String() || !strings.Contains(got, "unknown tool") {
+			t.Errorf("%s: a hidden tool: status %d, %s, a missing one: status %d, %s", arguments, hidden.Code, hidden.Body, unknown.Code, unknown.Body)
+		}
 	}
 	placed := callTool(t, alice, "Place", map[string]any{"input": map[string]any{"customerId": "cust_01", "items": lines("prod_100"), "idempotencyKey": "k"}}, false)
 	id := strings.Split(strings.TrimPrefix(placed, `{"data":{"placed":{"order":{"id":"`), `"`)[0]
@@ -342,7 +347,7 @@ func TestMCPWithoutAToken(t *testing.T) {
 	if w := rawMCP(g, listMessage); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"searchProducts"`) || strings.Contains(w.Body.String(), `"ordersByStatus"`) {
 		t.Errorf("status %d, %s", w.Code, w.Body)
 	}
-	if w := rawMCP(g, callMessage("ordersByStatus", `{"statuses":["PENDING"]}`)); !strings.Contains(w.Body.String(), `"UNAUTHENTICATED"`) || !strings.Contains(w.Body.String(), `"isError":true`) {
+	if w := rawMCP(g, callMessage("ordersByStatus", `{"statuses":["PENDING"]}`)); !strings.Contains(w.Body.String(), `unknown tool`) {
 		t.Errorf("status %d, %s", w.Code, w.Body)
 	}
 	if w := rawMCP(g, callMessage("searchProducts", `{}`), server.ExplainHeader, "true"); !strings.Contains(w.Body.String(), "Widget A") || strings.Contains(w.Body.String(), "explain") {
@@ -372,6 +377,9 @@ func TestMCPLimits(t *testing.T) {
 		"too many bytes of names": {serving(server.Options{}), callMessage(strings.Repeat("x", 1000), `{}`), "unknown tool", http.StatusOK},
 	} {
 		w := rawMCP(c.handler, c.body)
+		for w.Code == http.StatusServiceUnavailable { // the time ended before the tools were built
+			w = rawMCP(c.handler, c.body)
+		}
 		if w.Code != c.status || !strings.Contains(w.Body.String(), c.want) || strings.Contains(w.Body.String(), "goroutine") {
 			t.Errorf("%s: status %d, %.500s", name, w.Code, w.Body)
 		}
@@ -412,12 +420,117 @@ func TestMCPSharesSlots(t *testing.T) {
 	if w := rawMCP(h, listMessage); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), `"OVERLOADED"`) {
 		t.Errorf("a list: status %d, %v, %s", w.Code, w.Header(), w.Body)
 	}
-	if w := rawMCP(h, callMessage("order", `{"id":"x"}`)); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"OVERLOADED"`) || !strings.Contains(w.Body.String(), `"isError":true`) {
+	if w := rawMCP(h, callMessage("order", `{"id":"x"}`)); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), `"OVERLOADED"`) || !strings.Contains(w.Body.String(), `"id":7`) {
 		t.Errorf("a call: status %d, %s", w.Code, w.Body)
 	}
 	disconnect()
 	<-done
 	j.checkShedding(t)
+}
+
+// Responses that clients do not read have limited memory. A mutation that was executed never gets an
+// error that asks for a retry.
+func TestMCPAnswersThatAreNotReadAreBounded(t *testing.T) {
+	long := longSelection("id", 17)
+	h, j := newHandler(t, sampleThrough(t, forward), slog.LevelInfo, server.Options{
+		Admission: admission.New(admission.Sizes{admission.PoolRequestBodies: 60 << 10}),
+		Graph: graph.Options{Documents: []document.TrustedDocument{
+			{ID: "read", Text: `query Read { customer(id: "cust_01") { ` + long + `} }`},
+			{ID: "write", Text: `mutation Write { createCustomer(input: {id: "cust_new", name: "Ann", email: "ann@example.com"}) { customer { ` + long + `} } }`},
+		}},
+	})
+	first := slowReader{httptest.NewRecorder(), make(chan struct{}, 10), make(chan struct{})}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r := httptest.NewRequest(http.MethodPost, server.PathMCP, strings.NewReader(callMessage("Read", `{}`)))
+		r.Header.Set("Content-Type", "application/json")
+		h.ServeHTTP(first, r)
+	}()
+	<-first.waiting
+	if w := rawMCP(h, callMessage("Read", `{}`)); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), `"OVERLOADED"`) {
+		t.Errorf("a second response: status %d, %.300s", w.Code, w.Body)
+	}
+	if w := rawMCP(h, callMessage("Write", `{}`)); w.Code != http.StatusOK || w.Header().Get("Retry-After") != "" || !strings.Contains(w.Body.String(), "was executed") || !strings.Contains(w.Body.String(), `"id":7`) {
+		t.Errorf("a mutation: status %d, %.300s", w.Code, w.Body)
+	}
+	close(first.readAllowed)
+	<-done
+	for range 3 {
+		if w := rawMCP(h, callMessage("Read", `{}`)); w.Code != http.StatusOK || w.Body.String() != first.Body.String() {
+			t.Errorf("after the first was read: status %d, %.300s", w.Code, w.Body)
+		}
+	}
+	j.checkShedding(t)
+}
+
+// A list has several pages. They contain, also in their cursors, only tools that the caller may call.
+func TestMCPPages(t *testing.T) {
+	var documents []document.TrustedDocument
+	for i := range 300 {
+		documents = append(documents, document.TrustedDocument{ID: fmt.Sprint(i), Text: fmt.Sprintf(`query Open%03d { products(first: 1) { nodes { sku } } }`, i)})
+	}
+	for i := range 250 {
+		documents = append(documents, document.TrustedDocument{ID: fmt.Sprint("h", i), Text: fmt.Sprintf(`query Hidden%03d { orders(first: 1) { nodes { id } } }`, i)})
+	}
+	g := newAuthenticatedServer(t, sampleThrough(t, forward), server.Options{Anonymous: true, Graph: graph.Options{Documents: documents, Rates: rate.Options{Burst: 500, Restore: 1, Now: func() time.Time { return time.Unix(0, 0) }}}})
+	var names []string
+	for cursor := ""; ; {
+		w := rawMCP(g, fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{"cursor":%q}}`, cursor))
+		var got struct{ Result mcp.ListToolsResult }
+		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || len(got.Result.Tools) == 0 || got.Result.CacheScope != "private" {
+			t.Fatalf("status %d, %v, %.300s", w.Code, err, w.Body)
+		}
+		names = append(names, toolNames(got.Result.Tools)...)
+		if cursor = got.Result.NextCursor; cursor == "" {
+			break
+		}
+		if cursor != "Open249" {
+			t.Fatalf("the cursor is %q", cursor)
+		}
+	}
+	if len(names) != 300 || names[0] != "Open000" || names[299] != "Open299" || !slices.IsSorted(names) {
+		t.Errorf("the tools are %q", names)
+	}
+	// Callers pay for the bytes of a list: the first page has over 100 KiB.
+	refused := 0
+	for range 5 {
+		if w := rawMCP(g, listMessage); w.Code == http.StatusTooManyRequests && w.Header().Get("Retry-After") != "" {
+			refused++
+		}
+	}
+	if refused == 0 {
+		t.Error("each of 7 lists is returned")
+	}
+}
+
+// The server repeats IDs without changing them, or refuses them.
+func TestMCPIDs(t *testing.T) {
+	h, _ := handler(t, sampleThrough(t, forward), slog.LevelInfo)
+	for id, valid := range map[string]bool{"0": true, "-1": true, "9007199254740992": true, "-9007199254740992": true, `"9007199254740993"`: true, `"1.5"`: true, "9007199254740993": false, "-9007199254740993": false, "1.5": false, "1e300": false, "99999999999999999999": false} {
+		for _, method := range []string{"ping", "unknown"} {
+			w := rawMCP(h, `{"jsonrpc":"2.0","id":`+id+`,"method":"`+method+`"}`)
+			if repeated := strings.Contains(w.Body.String(), `"id":`+id); repeated != valid || !valid && (w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), `"id":null`) || !strings.Contains(w.Body.String(), "2^53")) {
+				t.Errorf("%s: status %d, %s", id, w.Code, w.Body)
+			}
+		}
+	}
+}
+
+// The operator sees once which documents are not tools.
+func TestMCPLogsInvalidDocuments(t *testing.T) {
+	h, j := newHandler(t, sampleThrough(t, forward), slog.LevelInfo, server.Options{Graph: graph.Options{Documents: []document.TrustedDocument{
+		{ID: "valid", Text: `{ viewer { role } }`}, {ID: "invalid", Text: `query Invalid { noSuchField }`}, {ID: "follow", Text: `subscription Follow { orderStatusChanged { id } }`},
+	}}})
+	for range 2 {
+		if w := rawMCP(h, listMessage); strings.Count(w.Body.String(), `"inputSchema"`) != 1 {
+			t.Errorf("the tools are %s", w.Body)
+		}
+	}
+	log := j.entries(t)
+	if len(log) != 1 || log[0]["level"] != "WARN" || log[0]["documents"] != 1.0 || !strings.Contains(fmt.Sprint(log[0]["failures"]), "invalid: ") || !strings.Contains(fmt.Sprint(log[0]["failures"]), "noSuchField") {
+		t.Errorf("the log has %v", log)
+	}
 }
 
 // Holders of the permission receive the explain output.

@@ -181,7 +181,7 @@ func New(opts Options) (http.Handler, error) {
 		withCORS.ServeHTTP(w, r)
 	})
 	described := crossOrigin.Handler(tableHandler{queries})
-	tools := crossOrigin.Handler(newMCPHandler(queries, crossOrigin.OriginAllowed, opts.Graph))
+	tools := crossOrigin.Handler(newMCPHandler(queries, crossOrigin.OriginAllowed, opts.Graph, opts.Log))
 	if opts.Auth == nil {
 		allowed := httpheader.NewAllowedHosts(opts.Hosts)
 		for _, h := range []*http.Handler{&serve, &described, &tools, &pages} {
