@@ -89,7 +89,10 @@ describe('the Table tab', { timeout: 300_000 }, () => {
     // Both keys are lit up, and nothing else is on the picture.
     assert.equal(await page.locator('.card').count(), 2)
     assert.match(await card(page, 'Index: STATUS#{status}').innerText(), /1\s*Query STATUS#pending/)
-    assert.match(await card(page, 'Table: CUSTOMER#{customerId}').innerText(), /2\s*BatchGetItem CUSTOMER#/)
+    assert.match(await card(page, 'Table: CUSTOMER#{customerId}').innerText(), /2\s*BatchGetItem\s+CUSTOMER#/)
+    const batch = card(page, 'Table: CUSTOMER#{customerId}').locator('.notes > li')
+    assert.equal(await batch.count(), 1, 'one line for one request')
+    assert.ok((await batch.getByRole('listitem').count()) > 1, 'its keys are below')
     await page.locator('.line-reads').getByText('customerId').waitFor()
     // The first step alone.
     await page.getByRole('button', { name: 'Round trip 1' }).click()
@@ -98,6 +101,24 @@ describe('the Table tab', { timeout: 300_000 }, () => {
     assert.ok((await page.locator('.card').count()) > 20)
     const [sent] = operations(visit)
     assert.equal(sent.headers['x-ordergraph-explain'], 'true')
+  })
+
+  test('names the records before the end of a key condition, and the field that the next request needs', async () => {
+    const { page } = visit
+    await page.getByLabel('Example').selectOption('An order, its timeline and its products')
+    await page.getByRole('button', { name: 'Run', exact: true }).click()
+    const steps = page.locator('.steps > li')
+    assert.match(await steps.nth(0).innerText(), /One Query reads \d+ order, orderItem and orderEvent records\.[^]*sk < PAYMENT#/)
+    assert.match(await steps.nth(1).innerText(), /the orderItem record contains only the productId, and the key PRODUCT#/)
+    const marked = card(page, 'Table: ORDER#{orderId}').locator('.records li[data-marked=true] b')
+    assert.deepEqual(await marked.allInnerTexts(), ['order', 'orderItem', 'orderEvent'])
+    await page.locator('.line-reads').getByText('productId').waitFor()
+    // Another example leaves nothing of this run.
+    await page.getByLabel('Example').selectOption('A customer and her newest orders')
+    await steps.first().waitFor({ state: 'detached' })
+    assert.equal(await page.locator('.card[data-marked=true]').count(), 0)
+    assert.equal(await page.getByText('Response', { exact: true }).count(), 0)
+    assert.equal(await page.getByLabel('Only the marked cards').count(), 0)
   })
 
   test('lights up one round trip after another', async () => {
@@ -127,6 +148,8 @@ describe('the Table tab', { timeout: 300_000 }, () => {
     await page.getByRole('textbox', { name: 'Query' }).fill('{ nonsense }')
     await page.keyboard.press('Control+Enter')
     await page.getByRole('alert').getByText('nonsense').waitFor()
+    await page.getByLabel('Example').selectOption('Pending orders and their customers')
+    await page.getByRole('alert').getByText('nonsense').waitFor({ state: 'detached' })
     visit.complaints.length = 0 // the server refused the query with the status 400
   })
 
@@ -168,18 +191,26 @@ describe('the Table tab', { timeout: 300_000 }, () => {
     const panel = page.getByRole('tabpanel', { name: 'Load' })
     assert.match(await panel.innerText(), /The hottest key is ORDER_COUNTS\. Each order writes \d+ units there/)
     assert.match(await panel.innerText(), /Add shards when there are more than \d+ orders a second/)
+    assert.match(await panel.innerText(), /ordergraph table shards 2 changes the number/)
+    assert.match(await panel.innerText(), /each page needs one more Query: at least \$0\.063 more/)
     const counts = card(page, 'Table: ORDER_COUNTS')
     const slider = panel.getByRole('slider')
     await slider.focus()
     await page.keyboard.press('End')
     assert.equal(await slider.getAttribute('aria-valuetext'), '10,000 orders a second')
     assert.match(await panel.innerText(), /Add shards: 10,000 orders a second need \d+ shards instead of/)
-    assert.match(await panel.innerText(), /writes of a month with 10,000 orders a second cost \$[\d,]+/)
+    assert.match(await panel.innerText(), /writes of a month with 10,000 orders a second cost \$[\d,]+\.\d\d in /)
+    assert.match(await counts.innerText(), /ORDER_COUNTS: 80,000 of 1,000 units a second, 8,000 %/)
     assert.equal(await counts.getAttribute('data-heat'), 'over')
     await page.keyboard.press('Home')
     assert.equal(await counts.getAttribute('data-heat'), 'cool')
     await panel.getByRole('combobox').selectOption('up to 100 %')
     assert.match(await panel.innerText(), /The hottest key is one CUSTOMER#\{customerId\}/)
+    assert.match(await panel.innerText(), /2 % of what one partition can write: 20 of 1,000 units a second/)
+    assert.match(
+      await panel.innerText(),
+      /Shards do not help there, because this key has none\. Its limit is 50 orders a second, if 100 % of them have the same customerId/,
+    )
   })
 
   test('shows what an extension adds and costs, or its mistakes', async () => {
@@ -188,12 +219,18 @@ describe('the Table tab', { timeout: 300_000 }, () => {
     const panel = page.getByRole('tabpanel', { name: 'New list' })
     await panel.getByRole('button', { name: 'Show the plan and the price' }).click()
     await panel.getByText('New records: ').waitFor()
-    assert.match(await panel.innerText(), /Each order writes \d+ more write units\. A million orders cost \$[\d.]+ more/)
+    assert.match(await panel.innerText(), /Each order writes 12 more write units, counted over its mutations from placeOrder to deliverOrder\. A million orders cost \$7\.50 more/)
     assert.match(await panel.innerText(), /ordersByChannel: \d+ requests? in \d+ round trips?/)
     assert.match(await panel.innerText(), /ordergraph table apply/)
     assert.ok((await page.locator('.card[data-marked=true]').count()) >= 2)
     await panel.getByRole('button', { name: 'Back to the table as it is' }).click()
     await panel.getByText('New records: ').waitFor({ state: 'detached' })
+
+    // Other records are not free.
+    await panel.getByLabel('Schema extension').fill('extend type Customer {\n  tier: String @field @list(query: "customersByTier")\n}\n')
+    await panel.getByRole('button', { name: 'Show the plan and the price' }).click()
+    await panel.getByText('Orders write nothing more.').waitFor()
+    await panel.getByText(/createCustomer, updateCustomer.* can each write 1 more record: customerList\.tier/).waitFor()
 
     const file = (text) => ({ name: 'shop.graphqls', mimeType: 'text/plain', buffer: Buffer.from(text) })
     await panel.getByLabel('choose a file').setInputFiles(file(EXTENSION))
@@ -208,6 +245,40 @@ describe('the Table tab', { timeout: 300_000 }, () => {
     await panel.locator('form').dispatchEvent('drop', { dataTransfer: dropped })
     await page.getByRole('alert').getByText('Line 4: ').first().waitFor()
     visit.complaints.length = 0 // the server refused the file with the status 400
+  })
+
+  test('computes the load of a proposed list, and says that it is proposed', async () => {
+    const { page } = visit
+    await page.getByRole('tab', { name: 'New list' }).click()
+    await page.getByRole('button', { name: 'Show the plan and the price' }).click()
+    await page.getByText('New records: ').waitFor()
+    await page.getByRole('tab', { name: 'Load' }).click()
+    const panel = page.getByRole('tabpanel', { name: 'Load' })
+    await panel.getByText('with the proposed lists of your file').waitFor()
+    await page.locator('.picture').getByText('with the proposed lists of your file').waitFor()
+    assert.match(await panel.innerText(), /An order writes 82 units/)
+    await panel.getByRole('slider').press('Home')
+    await panel.getByRole('combobox').selectOption('up to 0.1 %')
+    // All orders can have the same value, whatever their customers are.
+    const list = card(page, 'Index: LIST#orderList.channel#{channel}')
+    assert.match(await list.innerText(), /: 4 of 1,000 units a second, 0\.4 %, if all orders have the same channel/)
+    await panel.getByRole('button', { name: 'Back to the table as it is' }).click()
+    await page.getByText('with the proposed lists of your file').first().waitFor({ state: 'detached' })
+    assert.match(await panel.innerText(), /An order writes 70 units/)
+    assert.equal(await page.evaluate(() => document.activeElement.id), 'tab-load')
+  })
+
+  test('shows the index below the table where the screen is narrow', async () => {
+    const { page } = visit
+    await page.setViewportSize({ width: 390, height: 900 })
+    await page.locator('.group').first().waitFor({ state: 'detached' })
+    const places = await page.locator('.canvas > *:is(h2, article)').evaluateAll((all) =>
+      all.map((e) => `${e.tagName === 'H2' ? 'heading ' : ''}${e.innerText.split(/\s/)[0]} ${e.querySelector('small')?.innerText.split(' ')[0] ?? ''}`),
+    )
+    const at = places.findIndex((place) => place.startsWith('heading Index'))
+    assert.ok(at > 1 && at < places.length - 1, places.join('\n'))
+    assert.ok(places.slice(1, at).every((place) => place.endsWith(' table')), places.join('\n'))
+    assert.ok(places.slice(at + 1).every((place) => place.endsWith(' index')), places.join('\n'))
   })
 
   test('reads real items, page by page, and jumps to another collection', async () => {
@@ -233,20 +304,33 @@ describe('the Table tab', { timeout: 300_000 }, () => {
     await panel.getByRole('button', { name: /^01/ }).first().click()
     await panel.getByText('ORDER#{orderId}').waitFor()
     await panel.getByText(/PENDING|CONFIRMED|SHIPPED|DELIVERED/).first().waitFor()
+    const focused = () => page.evaluate(() => document.activeElement.textContent)
+    assert.match(await focused(), /^Item collection ORDER#/)
     await panel.getByRole('button', { name: 'cust_01' }).first().click()
     await panel.getByText('Alice Chen').first().waitFor()
+    // Back to the order, and to the customer.
+    await panel.getByRole('button', { name: 'Back' }).click()
+    await panel.getByText('ORDER#{orderId}').waitFor()
+    await panel.getByRole('button', { name: 'Back' }).click()
+    await panel.getByText('Alice Chen').first().waitFor()
+    assert.match(await focused(), /^Item collection CUSTOMER#/)
+    assert.equal(await panel.getByRole('button', { name: 'Back' }).count(), 0)
     await panel.getByRole('textbox', { name: 'customerId' }).fill('nobody')
     await page.keyboard.press('Enter')
-    await panel.getByText('none').first().waitFor()
+    await panel.getByText('No records').waitFor()
 
     await page.getByLabel('Only the marked cards').uncheck()
     await card(page, 'Index: STATUS#{status}').getByRole('button').click()
-    await panel.getByRole('textbox', { name: 'status' }).fill('UNKNOWN')
-    await page.keyboard.press('Enter')
-    await page.getByRole('alert').getByText('UNKNOWN').waitFor()
-    visit.complaints.length = 0 // the server refused the value with the status 400
-    await panel.getByRole('textbox', { name: 'status' }).fill('PENDING')
-    await page.keyboard.press('Enter')
+    const status = panel.getByRole('combobox', { name: 'status' })
+    assert.deepEqual((await status.locator('option').allInnerTexts()).slice(0, 2), ['PENDING', 'CONFIRMED'])
+    await page.route('**/graphql', (route) => route.fulfill({ status: 500, json: { errors: [{ message: 'out of order' }] } }))
+    await status.selectOption('CONFIRMED')
+    await panel.getByRole('button', { name: 'Read items' }).click()
+    await page.getByRole('alert').getByText('out of order').waitFor()
+    visit.complaints.length = 0 // the response of the test
+    await page.unroute('**/graphql')
+    await status.selectOption('PENDING')
+    await panel.getByRole('button', { name: 'Read items' }).click()
     await panel.getByRole('button', { name: /^01/ }).first().waitFor()
     assert.ok(!(await page.getByRole('alert').isVisible()))
   })
@@ -295,8 +379,10 @@ describe('the Table tab', { timeout: 300_000 }, () => {
         await page.getByRole('button', { name: 'Show the plan and the price' }).click()
         await page.getByText('New records: ').waitFor()
         await check('a new list')
-        await page.getByRole('button', { name: 'Back to the table as it is' }).click()
-        await page.getByLabel('Only the marked cards').waitFor()
+        await page.getByRole('tab', { name: 'Load' }).click()
+        await check('the load of a new list')
+        await page.getByRole('button', { name: 'Back to the table as it is' }).first().click()
+        await page.getByText('with the proposed lists of your file').first().waitFor({ state: 'detached' })
         await page.getByRole('button', { name: 'CUSTOMER#{customerId}' }).first().click()
         await page.getByRole('textbox', { name: 'customerId' }).fill('cust_01')
         await page.keyboard.press('Enter')

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState, type CSSProperties } from 'react'
 
-import { formatPercent } from '../explain/format'
-import { drawLines, type Drawn, type Link } from './lines'
+import { count, formatPercent } from '../explain/format'
+import { drawLines, NARROW, type Drawn, type Link } from './lines'
 import { idOf, keysOf, type Collection, type Entity, type Table } from './model'
 import { lineOf, type Mark, type View } from './view'
 
@@ -23,6 +23,8 @@ export function Canvas({
 }) {
   const canvas = useRef<HTMLDivElement>(null)
   const [lines, setLines] = useState<Drawn[]>([])
+  // Then all cards are in one column, those of the index below those of the table.
+  const [narrow, setNarrow] = useState(false)
   const [pointed, setPointed] = useState('')
 
   useEffect(() => {
@@ -33,6 +35,7 @@ export function Canvas({
     const links = [...linksOf(table), ...view.arrows.map((arrow) => ({ ...arrow, kind: 'reads' as const }))]
     // It also reports the first size.
     const observer = new ResizeObserver(() => {
+      setNarrow(element.clientWidth < NARROW)
       setLines(drawLines(element, links))
     })
     observer.observe(element)
@@ -41,6 +44,7 @@ export function Canvas({
     }
   }, [table, view, only])
 
+  const groups = groupsOf(table, view)
   const shown = (collection: Collection) => !only || view.marks.has(idOf(collection))
   const card = (collection: Collection) => (
     <Card
@@ -74,21 +78,24 @@ export function Canvas({
       <h2 className="side">
         Table <code>{table.table}</code>
       </h2>
+      {narrow && groups.map(({ main }) => main).filter(shown).map(card)}
       <h2 className="side">
         Index <code>{table.index}</code>
       </h2>
-      {groupsOf(table, view).map(({ main, index }) => {
-        const left = shown(main) ? card(main) : null
-        const right = index.filter(shown).map(card)
-        return (
-          (left ?? right.length > 0) && (
-            <div className="group" key={idOf(main)}>
-              <div className="stack">{left}</div>
-              <div className="stack">{right}</div>
-            </div>
-          )
-        )
-      })}
+      {narrow
+        ? groups.flatMap(({ index }) => index).filter(shown).map(card)
+        : groups.map(({ main, index }) => {
+            const left = shown(main) ? card(main) : null
+            const right = index.filter(shown).map(card)
+            return (
+              (left ?? right.length > 0) && (
+                <div className="group" key={idOf(main)}>
+                  <div className="stack">{left}</div>
+                  <div className="stack">{right}</div>
+                </div>
+              )
+            )
+          })}
     </div>
   )
 }
@@ -137,21 +144,31 @@ function Card({
         ) : (
           <span>{collection.key}</span>
         )}
-        {collection.sharded && (
-          <small title="This key is spread over several partition keys.">
-            {collection.shards === 1 ? 'sharded, 1 shard' : `${collection.shards} shards, #0 to #${collection.shards - 1}`}
-          </small>
-        )}
+        <small title={collection.sharded ? 'This key is spread over several partition keys.' : undefined}>
+          {collection.in}
+          {collection.sharded &&
+            (collection.shards === 1 ? ' · sharded, 1 shard' : ` · ${collection.shards} shards, #0 to #${collection.shards - 1}`)}
+        </small>
       </h3>
       {mark && mark.notes.length > 0 && (
         <ul className="notes">
-          {mark.notes.slice(0, MAX_NOTES).map(({ step, current, text }) => (
-            <li key={`${step} ${text}`} data-current={current}>
+          {mark.notes.slice(0, MAX_NOTES).map(({ step, current, text, keys }, position) => (
+            <li key={position} data-current={current}>
               {step !== null && <b title={`Round trip ${step}`}>{step}</b>}
-              <span>{text}</span>
+              <div>
+                <span>{text}</span>
+                {keys.length > 0 && (
+                  <ul>
+                    {keys.slice(0, MAX_NOTES).map((key) => (
+                      <li key={key}>{key}</li>
+                    ))}
+                    {keys.length > MAX_NOTES && <li>and {count(keys.length - MAX_NOTES, 'more key')}</li>}
+                  </ul>
+                )}
+              </div>
             </li>
           ))}
-          {mark.notes.length > MAX_NOTES && <li>and {mark.notes.length - MAX_NOTES} more keys</li>}
+          {mark.notes.length > MAX_NOTES && <li>and {count(mark.notes.length - MAX_NOTES, 'more request')}</li>}
         </ul>
       )}
       <ul className="records">

@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 
 import type { Collection, Table } from './model'
 import { Problems } from './Problems'
@@ -9,23 +9,43 @@ import { TextField } from './TextField'
 export interface Choice {
   collection: Collection
   value: string
+  /** The choices before this one, to go back to. */
+  earlier: Choice[]
+  /** Whether a button of the items led here, so that the focus must follow. */
+  followed: boolean
 }
 
-type Jump = (attribute: string, value: string) => (() => void) | null
+/** Returns what opens the record that an attribute names. The caller passes its own value. */
+type Jump = (attribute: string, value: string) => ((own: string) => void) | null
+type Follow = (attribute: string, value: string) => (() => void) | null
 
 /** Reads the real items of a collection through GraphQL, so that permissions apply. */
 export function ItemsTool({ server, table, choice, onChoose }: { server: Server; table: Table; choice: Choice | null; onChoose: (choice: Choice) => void }) {
   const jump: Jump = (attribute, value) => {
     const reference = table.references.find((r) => r.attribute === attribute)
     const collection = table.collections.find((c) => c.in === 'table' && c.key === reference?.collection)
-    return collection?.read ? () => { onChoose({ collection, value }) } : null
+    return choice && collection?.read
+      ? (own) => {
+          const earlier = [...choice.earlier, { ...choice, value: own, followed: true }]
+          onChoose({ collection, value, earlier, followed: true })
+        }
+      : null
   }
+  const previous = choice?.earlier.at(-1)
   return (
     <>
       <h2>Which items does the table contain?</h2>
       {choice?.collection.read ? (
         // Another choice starts from the beginning.
-        <Items key={`${choice.collection.in} ${choice.collection.key} ${choice.value}`} server={server} choice={choice} read={choice.collection.read} record={recordOf(table, choice.collection)} jump={jump} />
+        <Items
+          key={`${choice.earlier.length} ${choice.collection.in} ${choice.collection.key} ${choice.value}`}
+          server={server}
+          choice={choice}
+          read={choice.collection.read}
+          record={recordOf(table, choice.collection)}
+          jump={jump}
+          onBack={previous ? () => onChoose(previous) : null}
+        />
       ) : (
         <p>Choose the key of a card, such as CUSTOMER#…, to read its items.</p>
       )}
@@ -45,6 +65,7 @@ function Items({
   read,
   record,
   jump,
+  onBack,
 }: {
   server: Server
   choice: Choice
@@ -52,10 +73,11 @@ function Items({
   /** What the collection lists, such as order. */
   record: string
   jump: Jump
+  onBack: (() => void) | null
 }) {
   const [value, setValue] = useState(
     // Keys contain an enum's value in lower case.
-    read.values.find((one) => one.toLowerCase() === choice.value.toLowerCase()) ?? choice.value,
+    read.values.find((one) => one.toLowerCase() === choice.value.toLowerCase()) ?? read.values[0] ?? choice.value,
   )
   const [data, setData] = useState<Record<string, unknown> | null>(null)
   const [problems, setProblems] = useState<Problem[]>([])
@@ -73,11 +95,22 @@ function Items({
         setProblems(result.errors ?? [])
       },
       (reason: unknown) => {
+        if (after === null) {
+          setData(null)
+        }
         setProblems(problemsOf(reason))
       },
     )
   }
+  const heading = useRef<HTMLHeadingElement>(null)
+  const follow: Follow = (attribute, other) => {
+    const go = jump(attribute, other)
+    return go && (() => go(value))
+  }
   useEffect(() => {
+    if (choice.followed) {
+      heading.current?.focus()
+    }
     if (choice.value !== '' || read.argument === '') {
       load(null)
     }
@@ -92,12 +125,28 @@ function Items({
           load(null)
         }}
       >
-        <p>
+        <h3 ref={heading} tabIndex={-1}>
           Item collection <code>{choice.collection.key}</code>
-        </p>
-        {read.values.length > 0 && <p>One of {read.values.join(', ')}</p>}
-        {read.argument !== '' && <TextField label={read.variable} required value={value} onChange={setValue} />}
+        </h3>
+        {read.values.length > 0 && (
+          <label>
+            {read.variable}
+            <select value={value} onChange={({ currentTarget }) => setValue(currentTarget.value)}>
+              {read.values.map((one) => (
+                <option key={one}>{one}</option>
+              ))}
+            </select>
+          </label>
+        )}
+        {read.values.length === 0 && read.argument !== '' && (
+          <TextField label={read.variable} required value={value} onChange={setValue} />
+        )}
         <p className="buttons">
+          {onBack && (
+            <button type="button" onClick={onBack}>
+              Back
+            </button>
+          )}
           <button type="submit" className="primary">
             Read items
           </button>
@@ -105,10 +154,11 @@ function Items({
       </form>
       <Problems problems={problems} />
       <div aria-live="polite" className="items">
-        {data &&
-          Object.entries(data).map(([name, one]) => (
-            <Value key={name} name={path.length === 1 ? record : name} value={one} jump={jump} />
-          ))}
+        {data && isEmpty(data)
+          ? problems.length === 0 && <p>No records</p>
+          : Object.entries(data ?? {}).map(([name, one]) => (
+              <Value key={name} name={path.length === 1 ? record : name} value={one} follow={follow} />
+            ))}
         {pageInfo?.hasNextPage && (
           <p className="buttons">
             <button
@@ -134,8 +184,16 @@ function connectionAt(data: Record<string, unknown> | null, path: string[]): Con
   return path.length > 0 && found ? (found as Connection) : { nodes: [] }
 }
 
+/** Whether a response contains no record. */
+function isEmpty(data: Record<string, unknown>): boolean {
+  return Object.values(data).every((value) => {
+    const list = (value as Partial<Connection> | null)?.nodes ?? value
+    return list === null || (Array.isArray(list) && list.length === 0)
+  })
+}
+
 /** One value of a response. IDs of other records are buttons. */
-function Value({ name, value, jump }: { name: string; value: unknown; jump: Jump }) {
+function Value({ name, value, follow }: { name: string; value: unknown; follow: Follow }) {
   if (value === null) {
     return <span className="none">none</span>
   }
@@ -144,7 +202,7 @@ function Value({ name, value, jump }: { name: string; value: unknown; jump: Jump
       <ol>
         {value.map((one: unknown, position) => (
           <li key={position}>
-            <Value name={name} value={one} jump={jump} />
+            <Value name={name} value={one} follow={follow} />
           </li>
         ))}
       </ol>
@@ -153,7 +211,7 @@ function Value({ name, value, jump }: { name: string; value: unknown; jump: Jump
   if (typeof value === 'object') {
     const object = value as Record<string, unknown>
     if ('nodes' in object) {
-      return <Value name={name.replace(/s$/, '')} value={object['nodes']} jump={jump} />
+      return <Value name={name.replace(/s$/, '')} value={object['nodes']} follow={follow} />
     }
     if (typeof object['amount'] === 'string' && typeof object['currencyCode'] === 'string') {
       return `${object['amount']} ${object['currencyCode']}`
@@ -164,7 +222,7 @@ function Value({ name, value, jump }: { name: string; value: unknown; jump: Jump
     )
     const [[field, single] = ['', null]] = fields
     if (fields.length === 1) {
-      return <Value name={referenceOf(name, field)} value={single} jump={jump} />
+      return <Value name={referenceOf(name, field)} value={single} follow={follow} />
     }
     return (
       <dl>
@@ -172,7 +230,7 @@ function Value({ name, value, jump }: { name: string; value: unknown; jump: Jump
           <div key={field}>
             <dt>{field}</dt>
             <dd>
-              <Value name={referenceOf(name, field)} value={one} jump={jump} />
+              <Value name={referenceOf(name, field)} value={one} follow={follow} />
             </dd>
           </div>
         ))}
@@ -180,7 +238,7 @@ function Value({ name, value, jump }: { name: string; value: unknown; jump: Jump
     )
   }
   const text = typeof value === 'string' ? value : JSON.stringify(value)
-  const go = jump(name, text)
+  const go = follow(name, text)
   return go ? (
     <button type="button" className="reference" onClick={go}>
       {text}

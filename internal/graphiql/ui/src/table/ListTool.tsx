@@ -1,7 +1,8 @@
 import { useState } from 'react'
 
-import { count, formatDollars, formatNumber } from '../explain/format'
+import { count, formatNumber } from '../explain/format'
 import { exampleExtension } from './examples'
+import { formatMoney, listOf } from './format'
 import type { Proposal, Table } from './model'
 import { Problems } from './Problems'
 import { problemsOf, type Problem, type Server } from './requests'
@@ -85,19 +86,32 @@ export function ListTool({ server, table, onTable }: { server: Server; table: Ta
 
 function Plan({ table, proposal }: { table: Table; proposal: Proposal }) {
   const { entities, removed, queries, writeUnitsPerOrder, plan } = proposal
-  const dollars = (writeUnitsPerOrder * table.prices.writeDollarsPerMillion)
+  const dollars = writeUnitsPerOrder * table.prices.writeDollarsPerMillion
+  const others = entities.filter((entity) => !mutationsOf(table, entity).includes('placeOrder'))
   return (
     <>
       <p>
-        <b>{entities.length === 0 ? 'No new records.' : `New records: ${entities.join(', ')}.`}</b> Each order writes{' '}
-        {count(writeUnitsPerOrder, 'more write unit')}. A million orders cost {formatDollars(dollars)} more.
+        <b>{entities.length === 0 ? 'No new records.' : `New records: ${entities.join(', ')}.`}</b>{' '}
+        {writeUnitsPerOrder === 0
+          ? 'Orders write nothing more.'
+          : `Each order writes ${count(writeUnitsPerOrder, 'more write unit')}, counted over its mutations from placeOrder to deliverOrder. A million orders cost ${formatMoney(dollars)} more.`}
         {removed.length > 0 && ` The file lacks lists that the table has: ${removed.join(', ')}.`}
       </p>
+      {others.length > 0 && (
+        <ul>
+          {others.map((entity) => (
+            <li key={entity}>
+              {/* The record is deleted with the value, so not every mutation writes one. */}
+              {listOf(mutationsOf(table, entity))} can each write 1 more record: {entity}.
+            </li>
+          ))}
+        </ul>
+      )}
       <ul>
         {queries.map(({ field, requests, roundTrips, readUnits, maxReadUnits, dollarsPerMillion }) => (
           <li key={field}>
             <code>{field}</code>: {count(requests, 'request')} in {count(roundTrips, 'round trip')},{' '}
-            {count(readUnits, 'read unit')} (at most {formatNumber(maxReadUnits)}), {formatDollars(dollarsPerMillion)} per
+            {count(readUnits, 'read unit')} (at most {formatNumber(maxReadUnits)}), {formatMoney(dollarsPerMillion)} per
             million.
           </li>
         ))}
@@ -106,10 +120,17 @@ function Plan({ table, proposal }: { table: Table; proposal: Proposal }) {
             To fill {derivation} once:{' '}
             {records === null ? 'as many records as the table has' : count(records, 'record')}
             {writeUnits !== null && `, ${count(writeUnits, 'write unit')}`}
-            {dollars !== null && `, ${formatDollars(dollars)}`}. Run <code>{command}</code>
+            {dollars !== null && `, ${formatMoney(dollars)}`}. Run <code>{command}</code>
           </li>
         ))}
       </ul>
     </>
   )
+}
+
+/** The mutations that write the records of an entity. */
+function mutationsOf(table: Table, entity: string): string[] {
+  return table.writePatterns
+    .filter(({ entities, optionalEntities }) => entities.includes(entity) || optionalEntities.includes(entity))
+    .flatMap(({ fields }) => fields.map((field) => field.replace('Mutation.', '')))
 }

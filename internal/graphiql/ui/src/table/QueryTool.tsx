@@ -1,9 +1,10 @@
 import { useState, useSyncExternalStore } from 'react'
 
-import { count, formatDollars, formatMilliseconds, formatNumber } from '../explain/format'
+import { count, formatMilliseconds, formatNumber } from '../explain/format'
 import { readExplain, type Explain } from '../explain/model'
 import type { ExplainStore } from '../explain/store'
 import { examples } from './examples'
+import { formatMoney } from './format'
 import { Problems } from './Problems'
 import { problemsOf, type Problem, type Result, type Server } from './requests'
 import { TextField } from './TextField'
@@ -84,6 +85,9 @@ export function QueryTool({
               setExample(Number(value))
               setQuery(chosen?.query ?? '')
               setVariables(chosen?.variables ?? '')
+              setResult(null)
+              setProblems([])
+              onRun(null)
             }}
           >
             {examples.map(({ title }, position) => (
@@ -137,7 +141,7 @@ function Report({ run, steps, current, onStep }: { run: Run; steps: Step[]; curr
         </b>{' '}
         for {run.name}: {count(readUnits, 'read unit')}
         {writeUnits > 0 && `, ${count(writeUnits, 'write unit')}`}, {formatMilliseconds(waited)} in DynamoDB
-        {dollarsPerMillion !== null && `. A million of them cost ${formatDollars(dollarsPerMillion)}`}.
+        {dollarsPerMillion !== null && `. A million of them cost ${formatMoney(dollarsPerMillion)}`}.
       </p>
       <ol className="steps">
         {steps.map((step) => (

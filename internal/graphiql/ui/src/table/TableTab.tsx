@@ -14,6 +14,7 @@ import { valueIn } from './match'
 import { idOf, type AccessPattern, type Collection, type Table } from './model'
 import { PatternTool } from './PatternTool'
 import { Problems } from './Problems'
+import { ProposedNote } from './ProposedNote'
 import { QueryTool, type Run } from './QueryTool'
 import { problemsOf, Server, type Problem } from './requests'
 import { TextField } from './TextField'
@@ -131,9 +132,15 @@ function Tools({ declared, server, explain }: { declared: Table; server: Server;
     // A key that the last run has read is a good first value.
     const keys = steps.flatMap(({ requests }) => requests.flatMap(({ hits }) => hits))
     const key = keys.find((hit) => idOf(hit.collection) === idOf(collection))?.key
-    setChoice({ collection, value: (key && valueIn(collection.key, key)) ?? '' })
+    setChoice({ collection, value: (key && valueIn(collection.key, key)) ?? '', earlier: [], followed: false })
     setTool('items')
     document.getElementById('tab-items')?.focus()
+  }
+
+  const reset = () => {
+    setProposed(null)
+    // The button that was pressed disappears.
+    document.getElementById(`tab-${tool}`)?.focus()
   }
 
   const content = {
@@ -152,7 +159,7 @@ function Tools({ declared, server, explain }: { declared: Table; server: Server;
       />
     ),
     patterns: <PatternTool table={table} pattern={pattern} onPattern={setPattern} />,
-    load: <LoadTool table={table} orders={orders} onOrders={setOrders} />,
+    load: <LoadTool table={table} orders={orders} onOrders={setOrders} onReset={reset} />,
     list: <ListTool server={server} table={table} onTable={setProposed} />,
     items: <ItemsTool server={server} table={table} choice={choice} onChoose={setChoice} />,
   }
@@ -168,6 +175,7 @@ function Tools({ declared, server, explain }: { declared: Table; server: Server;
         ))}
       </div>
       <div className="picture">
+        {table.proposal && <ProposedNote onReset={reset} />}
         <p>
           Each card is an item collection: all records with the same partition key. One Query reads one of them. The
           index <code>{table.index}</code> contains records under a second key, so that lists need no scan.{' '}
@@ -176,15 +184,12 @@ function Tools({ declared, server, explain }: { declared: Table; server: Server;
         <p className="legend">
           <span className="sample sample-derives">derives from</span>
           <span className="sample sample-index">the same record in the index</span>
-          <label>
-            <input
-              type="checkbox"
-              checked={only}
-              disabled={marked === 0}
-              onChange={({ currentTarget: { checked } }) => setOnly(checked)}
-            />
-            Only the marked cards ({marked} of {table.collections.length})
-          </label>
+          {marked > 0 && (
+            <label>
+              <input type="checkbox" checked={only} onChange={({ currentTarget: { checked } }) => setOnly(checked)} />
+              Only the marked cards ({marked} of {table.collections.length})
+            </label>
+          )}
         </p>
         <Canvas table={table} view={view} only={only && marked > 0} onOpen={open} />
       </div>

@@ -16,7 +16,7 @@ export interface Drawn {
 }
 
 /** Below this width of the picture, cards are in one column, and lines would cross their text. */
-const NARROW = 640
+export const NARROW = 640
 
 /** Computes the lines between the elements that are on the canvas. */
 export function drawLines(canvas: HTMLElement, links: Link[]): Drawn[] {

@@ -16,13 +16,20 @@ export function hitsOf(table: Table, request: ExplainRequest): Hit[] {
   return keys.flatMap((key) => hitOf(table, where, key, true) ?? hitOf(table, where, key, false) ?? [])
 }
 
+/** The condition of a Query that ends before a sort key, such as `ORDER#1 sk < PAYMENT#`. */
+const UP_TO = /^(\S+) (?:gsi1)?sk <=? (\S+)$/
+
 function hitOf(table: Table, where: Collection['in'], key: string, sorted: boolean): Hit | null {
+  const [, pkOnly, end] = UP_TO.exec(key) ?? []
+  const contains = (entity: Entity): boolean => {
+    const [pk, sk] = keysOf(entity, where)
+    return pkOnly === undefined || end === undefined
+      ? patternOf(pk, sk, sorted).test(key)
+      : patternOf(pk, sk, false).test(pkOnly) && fixedOf(sk) < end
+  }
   for (const collection of table.collections) {
     const entities = table.entities.filter(
-      (entity) =>
-        collection.in === where &&
-        collection.entities.includes(entity.name) &&
-        patternOf(...keysOf(entity, where), sorted).test(key),
+      (entity) => collection.in === where && collection.entities.includes(entity.name) && contains(entity),
     )
     if (entities.length > 0) {
       return { collection, entities, key }
@@ -33,8 +40,12 @@ function hitOf(table: Table, where: Collection['in'], key: string, sorted: boole
 
 /** Matches a partition key with the fixed part of the sort key, or a partition key alone. */
 function patternOf(pk: string, sk: string, sorted: boolean): RegExp {
-  const fixed = sk.slice(0, (sk + '{').indexOf('{'))
-  return new RegExp(`^${template(pk)}(?:#\\d+)?${sorted ? ` ${escape(fixed)}` : '$'}`)
+  return new RegExp(`^${template(pk)}(?:#\\d+)?${sorted ? ` ${escape(fixedOf(sk))}` : '$'}`)
+}
+
+/** The part of a sort key before its first variable. */
+function fixedOf(sk: string): string {
+  return sk.slice(0, (sk + '{').indexOf('{'))
 }
 
 function template(key: string): string {

@@ -6,6 +6,7 @@ export interface Table {
   collections: Collection[]
   references: { attribute: string; collection: string }[]
   accessPatterns: AccessPattern[]
+  writePatterns: { fields: string[]; entities: string[]; optionalEntities: string[] }[]
   layout: { shards: number; maxShards: number; eras: { from: string; shards: number; timeZone: string }[] }
   derivations: { name: string; entity: string; state: string; progress: number }[]
   load: { writeUnitsPerPartition: number; writeUnitsPerOrder: number }

@@ -1,5 +1,6 @@
 import { groupByRoundTrip, type ExplainRequest } from '../explain/model'
-import { count, formatNumber, formatPercent } from '../explain/format'
+import { count } from '../explain/format'
+import { formatLoad, listOf } from './format'
 import { hitsOf, type Hit } from './match'
 import type { KeyLoad } from './load'
 import { idOf, type AccessPattern, type Table } from './model'
@@ -14,9 +15,17 @@ export interface View {
 /** The emphasis of one card. */
 export interface Mark {
   entities: Set<string>
-  notes: { step: number | null; current: boolean; text: string }[]
+  notes: Note[]
   /** The used part of the hottest key's capacity. */
   heat: number | null
+}
+
+/** A line on a card, with the keys that one request reads or writes. */
+export interface Note {
+  step: number | null
+  current: boolean
+  text: string
+  keys: string[]
 }
 
 /** One round trip of a run. */
@@ -58,9 +67,10 @@ function sentence(requests: Step['requests']): string {
     return `${count(requests.length, 'request')} at once`
   }
   const { operation, index, items } = first.request
-  const names = new Set(first.hits.flatMap(({ entities }) => entities.map(({ name }) => name)))
+  const names = [...new Set(first.hits.flatMap(({ entities }) => entities.map(({ name }) => name)))]
   const verb = first.request.writeUnits > 0 ? 'writes' : 'reads'
-  const kind = names.size === 1 ? `${[...names].join('')} record` : 'record'
+  // A transaction can write more kinds than a sentence can name.
+  const kind = names.length > 0 && names.length <= 4 ? `${listOf(names)} record` : 'record'
   return `One ${operation}${index && ` on the index ${index}`} ${verb} ${count(items, kind)}`
 }
 
@@ -94,13 +104,24 @@ export function viewOfSteps(steps: Step[], current: number): View {
   const view: View = { marks: new Map(), arrows: [] }
   for (const step of steps.filter(({ number }) => number <= current)) {
     for (const { request, hits } of step.requests) {
+      const own = new Map<string, Note>()
       for (const { collection, entities, key } of hits) {
-        const mark = markOf(view, idOf(collection))
+        const id = idOf(collection)
+        const mark = markOf(view, id)
         entities.forEach(({ name }) => mark.entities.add(name))
-        const text = `${request.operation} ${key}`
-        if (!mark.notes.some((note) => note.step === step.number && note.text === text)) {
-          mark.notes.push({ step: step.number, current: step.number === current, text })
+        const several = request.keys.length > 0
+        const text = several ? request.operation : `${request.operation} ${key}`
+        const note =
+          own.get(id) ??
+          (several ? undefined : mark.notes.find((one) => one.step === step.number && one.text === text)) ??
+          { step: step.number, current: step.number === current, text, keys: [] }
+        if (several && !note.keys.includes(key)) {
+          note.keys.push(key)
         }
+        if (!mark.notes.includes(note)) {
+          mark.notes.push(note)
+        }
+        own.set(id, note)
       }
     }
     if (step.reason?.from) {
@@ -118,7 +139,7 @@ export function viewOfPattern(table: Table, pattern: AccessPattern): View {
       const mark = markOf(view, idOf(collection))
       pattern.entities.forEach((name) => mark.entities.add(name))
       const text = `${pattern.operation} ${pattern.pk} ${pattern.sk}`
-      mark.notes.push({ step: null, current: true, text })
+      mark.notes.push({ step: null, current: true, text, keys: [] })
     }
   }
   return view
@@ -126,13 +147,15 @@ export function viewOfPattern(table: Table, pattern: AccessPattern): View {
 
 export function viewOfLoad(loads: KeyLoad[]): View {
   const view: View = { marks: new Map(), arrows: [] }
-  for (const { key, collection, capacity, used, everyOrder } of loads) {
+  for (const load of loads) {
+    const { key, collection, capacity, used, everyOrder, value } = load
     const mark = markOf(view, idOf(collection))
     mark.heat ??= used
     mark.notes.push({
       step: null,
       current: used >= 1,
-      text: `${everyOrder ? key : `one ${key}`}: ${formatNumber(Math.round(used * capacity))} of ${formatNumber(capacity)} units a second, ${formatPercent(used)}`,
+      keys: [],
+      text: `${everyOrder && value === '' ? key : `one ${key}`}: ${formatLoad(used * capacity, capacity)}${value && `, if all orders have the same ${value}`}`,
     })
   }
   return view
@@ -146,7 +169,7 @@ export function viewOfEntities(table: Table, names: string[]): View {
     if (found.length > 0) {
       const mark = markOf(view, idOf(collection))
       found.forEach((name) => mark.entities.add(name))
-      mark.notes.push({ step: null, current: true, text: `new: ${found.join(', ')}` })
+      mark.notes.push({ step: null, current: true, text: `new: ${found.join(', ')}`, keys: [] })
     }
   }
   return view
