@@ -200,13 +200,13 @@ describe('the Table tab', { timeout: 300_000 }, () => {
     assert.equal(await slider.getAttribute('aria-valuetext'), '10,000 orders a second')
     assert.match(await panel.innerText(), /Add shards: 10,000 orders a second need \d+ shards instead of/)
     assert.match(await panel.innerText(), /writes of a month with 10,000 orders a second cost \$[\d,]+\.\d\d in /)
-    assert.match(await counts.innerText(), /ORDER_COUNTS: 80,000 of 1,000 units a second, 8,000 %/)
+    assert.match(await counts.innerText(), /ORDER_COUNTS: 80,000 of 1,000 units a second, 8,000\s%/)
     assert.equal(await counts.getAttribute('data-heat'), 'over')
     await page.keyboard.press('Home')
     assert.equal(await counts.getAttribute('data-heat'), 'cool')
     await panel.getByRole('combobox').selectOption('up to 100 %')
     assert.match(await panel.innerText(), /The hottest key is one CUSTOMER#\{customerId\}/)
-    assert.match(await panel.innerText(), /2 % of what one partition can write: 20 of 1,000 units a second/)
+    assert.match(await panel.innerText(), /2\s% of what one partition can write: 20 of 1,000 units a second/)
     assert.match(
       await panel.innerText(),
       /Shards do not help there, because this key has none\. Its limit is 50 orders a second, if 100 % of them have the same customerId/,
@@ -261,7 +261,7 @@ describe('the Table tab', { timeout: 300_000 }, () => {
     await panel.getByRole('combobox').selectOption('up to 0.1 %')
     // All orders can have the same value, whatever their customers are.
     const list = card(page, 'Index: LIST#orderList.channel#{channel}')
-    assert.match(await list.innerText(), /: 4 of 1,000 units a second, 0\.4 %, if all orders have the same channel/)
+    assert.match(await list.innerText(), /: 4 of 1,000 units a second, 0\.4\s%, if all orders have the same channel/)
     await panel.getByRole('button', { name: 'Back to the table as it is' }).click()
     await page.getByText('with the proposed lists of your file').first().waitFor({ state: 'detached' })
     assert.match(await panel.innerText(), /An order writes 70 units/)

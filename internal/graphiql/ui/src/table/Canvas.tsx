@@ -64,11 +64,11 @@ export function Canvas({
             <path d="M0 0 8 4 0 8z" />
           </marker>
         </defs>
-        {lines.map(({ id, kind, path, label, x, y }) => (
+        {lines.map(({ id, kind, path, label, x, y, turned }) => (
           <g key={id} className={`line line-${kind}`} data-pointed={id.split(' ').some((end) => pointed !== '' && end.startsWith(pointed))}>
             <path d={path} markerEnd={kind === 'reads' ? 'url(#arrow)' : undefined} />
             {label && (
-              <text x={x} y={y}>
+              <text x={x} y={y} transform={turned ? `rotate(-90 ${x} ${y})` : undefined}>
                 {label}
               </text>
             )}

@@ -78,7 +78,7 @@ export function LoadTool({
             . Each order writes {count(hottest.units, 'unit')} there
             {hottest.value &&
               `, if all orders have the same ${hottest.value}: how they spread over its values is unknown`}
-            . At {perSecond}, it needs {formatAmount(hottest.used * 100)} % of what{' '}
+            . At {perSecond}, it needs {formatAmount(hottest.used * 100)}&nbsp;% of what{' '}
             {hottest.collection.sharded ? count(hottest.collection.shards, 'shard') : 'one partition'} can write:{' '}
             {formatAmount(hottest.used * hottest.capacity)} of {formatNumber(hottest.capacity)} units a second.
             {hottest.used > 1 && ' DynamoDB would reject some of these writes.'}

@@ -21,7 +21,7 @@ export function formatAmount(value: number): string {
 
 /** A load with its part of the capacity, such as `0.5 of 1,000 units a second, 0.05 %`. */
 export function formatLoad(units: number, capacity: number): string {
-  return `${formatAmount(units)} of ${formatAmount(capacity)} units a second, ${formatAmount((units / capacity) * 100)} %`
+  return `${formatAmount(units)} of ${formatAmount(capacity)} units a second, ${formatAmount((units / capacity) * 100)}\u00a0%`
 }
 
 /** Names in a sentence: `a, b and c`. */

@@ -13,6 +13,8 @@ export interface Drawn {
   label: string
   x: number
   y: number
+  /** Whether the label is turned, because the space beside a column is narrow. */
+  turned: boolean
 }
 
 /** Below this width of the picture, cards are in one column, and lines would cross their text. */
@@ -51,7 +53,8 @@ export function drawLines(canvas: HTMLElement, links: Link[]): Drawn[] {
         label,
         path: `M${x1} ${y1}C${c1} ${y1} ${c2} ${y2} ${x2} ${y2}`,
         x: (x1 + x2 + (arc ? bend : 0)) / 2,
-        y: (y1 + y2) / 2 - 6,
+        y: (y1 + y2) / 2 - (arc ? 0 : 6),
+        turned: arc,
       },
     ]
   })
