@@ -473,7 +473,7 @@ func TestMCPPages(t *testing.T) {
 	for i := range 250 {
 		documents = append(documents, document.TrustedDocument{ID: fmt.Sprint("h", i), Text: fmt.Sprintf(`query Hidden%03d { orders(first: 1) { nodes { id } } }`, i)})
 	}
-	g := newAuthenticatedServer(t, sampleThrough(t, forward), server.Options{Anonymous: true, Graph: graph.Options{Documents: documents, Rates: rate.Options{Burst: 500, Restore: 1, Now: func() time.Time { return time.Unix(0, 0) }}}})
+	g := newAuthenticatedServer(t, sampleThrough(t, forward), server.Options{Anonymous: true, Limits: server.Limits{RequestTime: testTimeout}, Graph: graph.Options{Documents: documents, Rates: rate.Options{Burst: 500, Restore: 1, Now: func() time.Time { return time.Unix(0, 0) }}}})
 	var names []string
 	for cursor := ""; ; {
 		w := rawMCP(g, fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{"cursor":%q}}`, cursor))
