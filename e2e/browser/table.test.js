@@ -10,7 +10,7 @@ const EXTENSION = 'enum Channel { WEB APP }\n\nextend type Order {\n  channel: C
 /** The most bytes that the tab may transfer when it is opened. */
 const MAX_TRANSFER = 300_000
 
-describe('the Table tab', { timeout: 300_000 }, () => {
+describe('the Table tab', { timeout: 900_000 }, () => {
   let browser
   let visit
 
