@@ -25,7 +25,21 @@ import (
 //
 // The error contains a line for each mistake in the file.
 func ParseExtension(file, text string) (extension.Extension, error) {
-	return extension.Parse(file, text, loadSchema(sources), model.IsReservedAttribute)
+	// loadSchema would remove types whose names an enum cannot have, such as Float.
+	e, err := extension.Parse(file, text, parsedSchema, model.IsReservedAttribute)
+	if err != nil {
+		return e, err
+	}
+	return e, checkServed(file, e)
+}
+
+// checkServed returns an error if the schema is invalid with an extension. extension.Parse should
+// have rejected such a file, but without this check, loadSchema would panic.
+func checkServed(file string, e extension.Extension) error {
+	if _, err := gqlparser.LoadSchema(servedSources(e)...); err != nil {
+		return &extension.MistakesError{File: file, Mistakes: []extension.Mistake{{Line: 1, Text: "the schema is invalid with the custom fields: " + err.Error()}}}
+	}
+	return nil
 }
 
 // The names of schema files. customInputsFile contains what the generated code needs to receive the

@@ -27,7 +27,11 @@ const (
 	maxNameLength    = 64
 	maxTextLength    = 1000
 	defaultMaxLength = 255
-	maxListItems     = commerce.MaxPhoneNumbers // the cost of every list of scalars assumes this length
+	// maxDirectives and maxArguments are the numbers of different directives of a field, and of
+	// different arguments of @field.
+	maxDirectives = 3
+	maxArguments  = 7
+	maxListItems  = commerce.MaxPhoneNumbers // the cost of every list of scalars assumes this length
 	// maxQueryLength limits the values of a field with a query, because they are in keys. maxQueriesPerType
 	// limits the records that a mutation writes. maxOrderLists does so for orders, because shipping an order
 	// with commerce.MaxLines line items and an outstanding payment leaves room for only this many records in
@@ -112,8 +116,21 @@ func (p *fileParser) document(doc *ast.SchemaDocument) {
 	for _, d := range doc.Definitions {
 		p.enum(d)
 	}
+	extended := map[string]*typeExtensions{}
+	for _, typ := range Types() {
+		extended[typ] = &typeExtensions{}
+	}
 	for _, d := range doc.Extensions {
-		p.extendType(d)
+		if e := extended[d.Name]; e != nil {
+			e.fields += len(d.Fields)
+			e.last = d.Position
+		}
+	}
+	for _, d := range doc.Extensions {
+		p.extendType(d, extended[d.Name])
+	}
+	for _, typ := range Types() {
+		p.checkType(typ, extended[typ])
 	}
 	var arguments strings.Builder
 	for _, name := range pageArguments {
@@ -122,6 +139,14 @@ func (p *fileParser) document(doc *ast.SchemaDocument) {
 		fmt.Fprintf(&arguments, "    %s: %s\n", name, a.Type)
 	}
 	p.out.pageArguments = arguments.String()
+}
+
+// typeExtensions are all extensions of one type.
+type typeExtensions struct {
+	// fields is the number of fields that they declare.
+	fields int
+	// last is the position of the last extension. If it is nil, the file does not extend the type.
+	last *ast.Position
 }
 
 // pageArguments are the arguments that choose a page of a list.
@@ -140,6 +165,9 @@ func (p *fileParser) enum(d *ast.Definition) {
 	case len(d.Directives) > 0:
 		p.fail(d.Position, "the enum %s has the directive @%s: remove it", d.Name, d.Directives[0].Name)
 	}
+	// The work for each value depends on the number of values, and so does the work for each field.
+	d.EnumValues = d.EnumValues[:min(len(d.EnumValues), maxEnumValues)]
+	p.description(d.Position, "the enum "+d.Name, d.Description)
 	for i, v := range d.EnumValues {
 		switch {
 		case slices.ContainsFunc(d.EnumValues[:i], func(other *ast.EnumValueDefinition) bool { return other.Name == v.Name }):
@@ -149,6 +177,7 @@ func (p *fileParser) enum(d *ast.Definition) {
 		case len(v.Directives) > 0:
 			p.fail(v.Position, "the value %s has the directive @%s: remove it", v.Name, v.Directives[0].Name)
 		}
+		p.description(v.Position, "the value "+v.Name, v.Description)
 	}
 	p.enums[d.Name] = d
 	p.out.enums = append(p.out.enums, d)
@@ -156,45 +185,59 @@ func (p *fileParser) enum(d *ast.Definition) {
 
 var validName = regexp.MustCompile("^[A-Za-z][A-Za-z0-9]*$")
 
-func (p *fileParser) extendType(d *ast.Definition) {
-	if d.Kind != ast.Object || !slices.Contains(Types(), d.Name) {
+// description rejects the characters that a description in the served schema cannot contain. An
+// escape sequence such as \u0000 can produce them.
+func (p *fileParser) description(at *ast.Position, of, text string) {
+	i := strings.IndexFunc(text, func(r rune) bool { return r < ' ' && r != '\t' && r != '\n' && r != '\r' })
+	if i >= 0 {
+		p.fail(at, "%s has the control character %U in its description: remove it", of, text[i])
+	}
+}
+
+// extendType reads one extension of a type. If the type is not one of Types, all is nil.
+func (p *fileParser) extendType(d *ast.Definition, all *typeExtensions) {
+	if d.Kind != ast.Object || all == nil {
 		p.fail(d.Position, "%s cannot have custom fields: extend one of the types %s", d.Name, strings.Join(Types(), ", "))
 		return
 	}
 	if len(d.Interfaces) > 0 || len(d.Directives) > 0 {
 		p.fail(d.Position, "an extension of %s can only declare fields: remove interfaces and directives", d.Name)
 	}
-	bytes := 0
+	if all.fields > maxFieldsPerType {
+		return // checkType reports this; the work for each field depends on the number of fields
+	}
 	for _, f := range d.Fields {
 		if field, ok := p.field(d.Name, f); ok {
 			p.out.Fields[d.Name] = append(p.out.Fields[d.Name], field)
 		}
 	}
-	lists, queries := 0, 0
-	for _, f := range p.out.Fields[d.Name] {
+}
+
+// checkType checks the limits for all custom fields of a type.
+func (p *fileParser) checkType(typ string, all *typeExtensions) {
+	if all.fields > maxFieldsPerType {
+		p.fail(all.last, "%s has %d custom fields: declare at most %d", typ, all.fields, maxFieldsPerType)
+	}
+	lists, queries, bytes := 0, 0, 0
+	for _, f := range p.out.Fields[typ] {
 		if f.ListQuery != "" {
 			lists++
 		}
 		if f.ListQuery+f.LookupQuery != "" {
 			queries++
 		}
-	}
-	if queries > maxQueriesPerType || d.Name == "Order" && lists > maxOrderLists {
-		p.fail(d.Position, "%s has %d lists and %d other queries: declare at most %d queries for a type, and at most %d lists of orders", d.Name, lists, queries-lists, maxQueriesPerType, maxOrderLists)
-	}
-	if n := len(p.out.Fields[d.Name]); n > maxFieldsPerType {
-		p.fail(d.Position, "%s has %d custom fields: declare at most %d", d.Name, n, maxFieldsPerType)
-	}
-	for _, f := range p.out.Fields[d.Name] {
 		encoded, _ := json.Marshal(f.Largest())
 		bytes += len(f.Name) + len(encoded)
 	}
+	if queries > maxQueriesPerType || typ == "Order" && lists > maxOrderLists {
+		p.fail(all.last, "%s has %d lists and %d other queries: declare at most %d queries for a type, and at most %d lists of orders", typ, lists, queries-lists, maxQueriesPerType, maxOrderLists)
+	}
 	limit := maxRecordBytes
-	if d.Name == "OrderItem" {
+	if typ == "OrderItem" {
 		limit = maxItemBytes
 	}
 	if bytes > limit {
-		p.fail(d.Position, "the custom fields of %s can have %d bytes in one record, but the limit is %d: declare fewer fields, or a smaller maxLength or maxItems", d.Name, bytes, limit)
+		p.fail(all.last, "the custom fields of %s can have %d bytes in one record, but the limit is %d: declare fewer fields, or a smaller maxLength or maxItems", typ, bytes, limit)
 	}
 }
 
@@ -221,10 +264,14 @@ func (p *fileParser) field(typ string, d *ast.FieldDefinition) (f Field, ok bool
 			f.EnumValues = append(f.EnumValues, v.Name)
 		}
 	}
+	p.description(d.Position, name, d.Description)
 	switch {
+	case f.List && d.Type.Elem.Elem != nil:
+		fail(d.Position, "has a list of lists as its type: write [%s!]", f.valueType)
+		return f, false // the text of a deep type takes too much work
 	case enum == nil && !slices.Contains(scalarTypes, f.Type):
 		fail(d.Position, "has the type %s: use String, ID, Int, Boolean, Decimal, Money, Date, DateTime, or an enum of this file", f.valueType)
-	case f.List && (d.Type.Elem.Elem != nil || !d.Type.Elem.NonNull):
+	case f.List && !d.Type.Elem.NonNull:
 		fail(d.Position, "has the type %s: write [%s!]", d.Type, f.valueType)
 	case len(d.Arguments) > 0:
 		fail(d.Position, "has arguments: remove them")
@@ -236,6 +283,10 @@ func (p *fileParser) field(typ string, d *ast.FieldDefinition) (f Field, ok bool
 		fail(d.Position, "has a name that is already used: choose another name")
 	case p.out.Field(typ, d.Name) != nil:
 		fail(d.Position, "is declared twice: remove one declaration")
+	}
+	if len(d.Directives) > maxDirectives {
+		fail(d.Position, "has %d directives: use only @%s, @%s and @%s, each once", len(d.Directives), FieldDirective, ListDirective, UniqueDirective)
+		return f, false
 	}
 	var declaration *ast.Directive
 	for i, directive := range d.Directives {
@@ -306,6 +357,10 @@ func (p *fileParser) arguments(f *Field, d *ast.Directive, fail func(*ast.Positi
 	f.SetBy = []access.Role{access.RoleStaff, access.RoleAdmin}
 	isText := f.Type == commerce.CustomString || f.Type == commerce.CustomID
 	isNumber := f.Type == commerce.CustomInt || f.Type == commerce.CustomDecimal
+	if len(d.Arguments) > maxArguments {
+		fail(d.Position, "has the directive @%s with %d arguments: use only default, maxLength, maxItems, min, max, setBy and seenBy, each once", d.Name, len(d.Arguments))
+		return
+	}
 	var defaultValue *ast.Value
 	for i, a := range d.Arguments {
 		if slices.ContainsFunc(d.Arguments[:i], func(other *ast.Argument) bool { return other.Name == a.Name }) {
@@ -384,7 +439,7 @@ func rolesArgument(a *ast.Argument, fail func(*ast.Position, string, ...any)) []
 		role, ok := access.ParseRole(v.Raw)
 		if !ok || v.Kind != ast.EnumValue {
 			fail(a.Position, "has an invalid role in %s: use CUSTOMER, STAFF, ADMIN or SERVICE", a.Name)
-			continue
+			break // a list can have thousands of them
 		}
 		roles = append(roles, role)
 	}

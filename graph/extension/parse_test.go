@@ -34,6 +34,14 @@ func parse(text string) (extension.Extension, error) {
 	return extension.Parse("shop.graphqls", text, schema, func(_, name string) bool { return name == "pk" })
 }
 
+// manyValues are 100 different values of an enum.
+var manyValues = func() (values string) {
+	for i := range 100 {
+		values += fmt.Sprintf(" V%d", i)
+	}
+	return values
+}()
+
 // Each mistake is reported with its line and a correction.
 func TestMistakes(t *testing.T) {
 	for text, want := range map[string]string{
@@ -85,11 +93,60 @@ func TestMistakes(t *testing.T) {
 		"extend type Order { a: ID @field(maxLength: 256) @list(query: \"x\") }":                      "1: Order.a has a maxLength of 256, but its values are in keys: use at most 255",
 		"extend type OrderItem { a: Int @field @list(query: \"x\") }":                                 "1: OrderItem.a cannot have the directive @list, because line items are found through their orders: remove it",
 		"extend type Order { a: Int @field @list(query: \"a\") b: Int @field @list(query: \"b\") c: Int @field @list(query: \"c\") d: Int @field @list(query: \"d\") }": "1: Order has 4 lists and 0 other queries: declare at most 10 queries for a type, and at most 3 lists of orders",
-		"extend type OrderItem { a: [String!] @field(maxLength: 1000) }":                                                                                                "1: the custom fields of OrderItem can have 10032 bytes in one record, but the limit is 4000: declare fewer fields, or a smaller maxLength or maxItems",
+		"extend type Order { a: Int @a @b @c @d }":                                                                              "1: Order.a has 4 directives: use only @field, @list and @unique, each once",
+		"extend type Order { a: Int @field(" + strings.Repeat("x: 1 ", 8) + ") }":                                               "1: Order.a has the directive @field with 8 arguments: use only default, maxLength, maxItems, min, max, setBy and seenBy, each once",
+		"extend type Order { a: Int @field(setBy: [BOSS BOSS]) }":                                                               "1: Order.a has an invalid role in setBy: use CUSTOMER, STAFF, ADMIN or SERVICE",
+		"extend type Order { a: [[Int!]!] @field }":                                                                             "1: Order.a has a list of lists as its type: write [Int!]",
+		"extend type Order {" + strings.Repeat("\na: Int", 30) + "}\nextend type Order {" + strings.Repeat(" a: Int", 30) + "}": "32: Order has 60 custom fields: declare at most 50",
+		"enum A { A" + manyValues + "}":                                                                                         "1: the enum A has 101 values: use 1 to 100",
+		"extend type Order {\n\"a\\u0000b\" a: Int @field }":                                                                    "2: Order.a has the control character U+0000 in its description: remove it",
+		"\"a\\u001fb\" enum A { B }":                                                                                            "1: the enum A has the control character U+001F in its description: remove it",
+		"enum A { B\n \"\\b\" C }":                                                                                              "2: the value C has the control character U+0008 in its description: remove it",
+		"extend type OrderItem { a: [String!] @field(maxLength: 1000) }":                                                        "1: the custom fields of OrderItem can have 10032 bytes in one record, but the limit is 4000: declare fewer fields, or a smaller maxLength or maxItems",
 	} {
 		_, err := parse(text)
 		if err == nil || !strings.HasPrefix(err.Error(), "shop.graphqls:"+want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s\nhas the error %v\nwant                     %s", text, err, want)
+		}
+	}
+}
+
+// The work for a file grows with its length, even if the file exceeds the limits. Each text is a
+// repetition between a start and an end.
+func TestParseIsLinear(t *testing.T) {
+	for name, file := range map[string][3]string{
+		"extensions":       {"", "extend type Order { a%d: [String!] @field }\n", ""},
+		"fields":           {"extend type Order {", "a%d: [String!] @field\n", "}"},
+		"enum values":      {"enum A {", "V%d\n", "}"},
+		"fields of enums":  {"enum A {" + strings.Repeat(" B", 2000) + "}", "extend type Order { a%d: A @field }", ""},
+		"directives":       {"extend type Order { a: Int", " @x%d", "}"},
+		"arguments":        {"extend type Order { a: Int @field(", " x%d: 1", ")}"},
+		"roles of a field": {"extend type Order { " + strings.Repeat("a", 5000) + ": Int @field(setBy: [", " X%d", "])}"},
+		"lists of lists":   {"extend type Order { a: " + strings.Repeat("[", 5000) + "Int" + strings.Repeat("]", 5000), "# %d\n", "@field}"},
+	} {
+		work := func(n int) (allocations float64, bytes int) {
+			var b strings.Builder
+			b.WriteString(file[0])
+			for i := range n {
+				fmt.Fprintf(&b, file[1], i)
+			}
+			text := b.String() + file[2]
+			return testing.AllocsPerRun(2, func() {
+				_, err := parse(text)
+				if err == nil {
+					t.Errorf("%s: no mistake", name)
+					return
+				}
+				bytes = len(err.Error())
+			}), bytes
+		}
+		few, shortest := work(400)
+		many, longest := work(1600)
+		if many > 6*few || longest > 6*shortest {
+			t.Errorf("%s: a file that is 4 times as long takes %.0f allocations instead of %.0f, and its mistakes %d bytes instead of %d", name, many, few, longest, shortest)
+		}
+		if most := 20_000; longest > most && name != "roles of a field" {
+			t.Errorf("%s: the mistakes have %d bytes, want at most %d", name, longest, most)
 		}
 	}
 }
