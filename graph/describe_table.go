@@ -13,10 +13,21 @@ import (
 	"github.com/ordergraph/ordergraph/access"
 	"github.com/ordergraph/ordergraph/dynamo"
 	"github.com/ordergraph/ordergraph/graph/bound"
+	"github.com/ordergraph/ordergraph/graph/document"
 	"github.com/ordergraph/ordergraph/graph/errcode"
 	"github.com/ordergraph/ordergraph/graph/extension"
 	"github.com/ordergraph/ordergraph/graph/operation"
 	"github.com/ordergraph/ordergraph/graph/tablemap"
+	"github.com/ordergraph/ordergraph/internal/admission"
+)
+
+// The work for a schema extension, as nodes of documents that are parsed. schemaNodes is the work for
+// the schema without custom fields, and nodesPerField and nodesPerQuery that for each field and each query
+// by a field. They are measured in units of operation.CPUTimePerPoint.
+const (
+	schemaNodes   = 50_000
+	nodesPerField = 150
+	nodesPerQuery = 2500
 )
 
 // DescribeTable returns a tablemap.Map as the data of the result, if the caller has
@@ -50,6 +61,12 @@ func (e *Executor) describeTable(ctx context.Context, text *string) (tablemap.Ma
 	case r.callerScope(ctx, access.PermissionExplain).IsEmpty():
 		return tablemap.Map{}, []error{operation.PermissionError(nil, principal, "read the description of the table")}
 	}
+	if refused := e.documents.RefuseIntrospection("the description of the table"); refused != nil {
+		return tablemap.Map{}, []error{refused}
+	}
+	if r.access.HidesSchema(principal) {
+		return tablemap.Map{}, []error{operation.PermissionError(nil, principal, "read the schema, which the description of the table contains")}
+	}
 	layout, err := r.store.Layout(ctx)
 	if err != nil {
 		return tablemap.Map{}, []error{err}
@@ -62,23 +79,45 @@ func (e *Executor) describeTable(ctx context.Context, text *string) (tablemap.Ma
 	if text == nil {
 		return tablemap.Describe(source), nil
 	}
-	proposed, err := ParseExtension("", *text)
+	costs, errs := e.readProposal(ctx, *text, &source)
+	if len(errs) > 0 {
+		return tablemap.Map{}, errs
+	}
+	described := tablemap.Describe(source)
+	described.Proposal = source.Propose(costs, func(recordType string) (int, bool) { return e.countRecords(ctx, recordType) })
+	return described, nil
+}
+
+// readProposal parses a schema extension and returns the costs of its queries. It sets s.Proposed.
+// Like the parsing of documents, it waits for a slot of admission.PoolParsing.
+func (e *Executor) readProposal(ctx context.Context, text string, s *tablemap.Source) (map[string]tablemap.Cost, []error) {
+	caller, pool := admission.CallerFromContext(ctx), e.pools[admission.PoolParsing]
+	if pool.Acquire(ctx, caller, 1) != nil {
+		return nil, []error{errcode.New(nil, errcode.TimedOut, "the schema extension was not parsed in time because the server is busy: try again later")}
+	}
+	defer pool.Release(caller, 1)
+	// Each token takes at least one byte, and about one in four begins a node.
+	work := document.ProcessedNodes{Parsed: schemaNodes + len(text)/4}
+	defer func() { e.callerLimiter(ctx).Deduct(e.resolver.principal(ctx).ID, operation.PreparationPoints(work)) }()
+	proposed, err := ParseExtension("", text)
 	if mistakes := (*extension.MistakesError)(nil); errors.As(err, &mistakes) {
 		var errs []error
-		for _, m := range mistakes.Mistakes {
+		for _, m := range mistakes.Mistakes[:min(len(mistakes.Mistakes), errcode.MaxErrors)] {
 			located := errcode.New(nil, errcode.BadUserInput, "%s", errcode.Excerpt(m.Text, maxErrorMessage))
 			located.Locations = []gqlerror.Location{{Line: m.Line, Column: 1}}
 			errs = append(errs, located)
 		}
-		return tablemap.Map{}, errs
+		return nil, errs
 	} else if err != nil {
-		return tablemap.Map{}, []error{err}
+		return nil, []error{err}
 	}
-	other := NewExecutor(Options{Store: r.store, Extension: proposed, Limits: e.limits, Admission: e.pools})
-	source.Proposed = tablemap.Served{Declarations: proposed.Declarations(), Schema: other.schema.Schema()}
-	described := tablemap.Describe(source)
-	described.Proposal = source.Propose(other.costsOfQueries(source), func(recordType string) (int, bool) { return e.countRecords(ctx, recordType) })
-	return described, nil
+	other := NewExecutor(Options{Store: e.resolver.store, Extension: proposed, Limits: e.limits, Admission: e.pools})
+	s.Proposed = tablemap.Served{Declarations: proposed.Declarations(), Schema: other.schema.Schema()}
+	for _, fields := range proposed.Fields {
+		work.Parsed += nodesPerField * len(fields)
+	}
+	work.Parsed += nodesPerQuery * len(proposed.Queries())
+	return other.costsOfQueries(*s), nil
 }
 
 // costsOfQueries returns the costs of the queries by custom fields that the source proposes. A

@@ -271,6 +271,18 @@ func (d *Store) findByText(ctx context.Context, text string, hideSchema bool) (f
 	return found, found.work, nil
 }
 
+// RefuseIntrospection returns the error for a request for something that reveals the schema, if the
+// store rejects introspection for all callers. Otherwise, it returns nil.
+func (d *Store) RefuseIntrospection(requested string) *gqlerror.Error {
+	switch {
+	case d.trustedOnly:
+		return errcode.New(nil, errcode.UntrustedDocument, "this server executes only trusted documents, so it does not serve %s: send the request to a server without ORDERGRAPH_TRUSTED_ONLY", requested)
+	case !d.introspection:
+		return errcode.New(nil, errcode.IntrospectionOff, "introspection is disabled on this server, so it does not serve %s: send the request to a server with introspection", requested)
+	}
+	return nil
+}
+
 // newUntrustedError returns the error for a document that is not trusted, if the server executes
 // only trusted documents. The code is not PERSISTED_QUERY_NOT_FOUND, because clients would then
 // send the text, which the server also rejects.

@@ -57,7 +57,7 @@ const TypicalRecordBytes = 1024
 type Cost struct{ Typical, Most bound.Bound }
 
 // Propose compares two declarations. costs contains the cost of each new query. count returns the
-// number of records of a type, if it is known.
+// number of records of a type, if it is known. Propose calls it at most once for each type.
 func (s Source) Propose(costs map[string]Cost, count func(recordType string) (int, bool)) *Proposal {
 	before, after := s.Declarations, s.Proposed.Declarations
 	added := func(all, without []*model.Entity) []string {
@@ -66,6 +66,19 @@ func (s Source) Propose(costs map[string]Cost, count func(recordType string) (in
 	p := &Proposal{
 		Entities: added(after.Entities, before.Entities), Removed: added(before.Entities, after.Entities),
 		AccessPatterns: []string{}, Queries: []ProposedQuery{}, Plan: []PlannedStep{},
+	}
+	type counted struct {
+		n     int
+		known bool
+	}
+	counts := map[string]counted{}
+	once := func(recordType string) (int, bool) {
+		c, ok := counts[recordType]
+		if !ok {
+			c.n, c.known = count(recordType)
+			counts[recordType] = c
+		}
+		return c.n, c.known
 	}
 	for _, q := range after.Queries() {
 		if !slices.Contains(p.Entities, q.Entity.Name) {
@@ -77,7 +90,7 @@ func (s Source) Propose(costs map[string]Cost, count func(recordType string) (in
 			"Query." + q.Name, cost.Typical.Requests, cost.Typical.RoundTrips, cost.Typical.ReadUnits, cost.Most.ReadUnits,
 			s.Prices.PerMillion(price.Units{Read: cost.Typical.ReadUnits}),
 		})
-		p.Plan = append(p.Plan, s.plan(q, count))
+		p.Plan = append(p.Plan, s.plan(q, once))
 	}
 	statuses := s.Store.Derivations()
 	p.WriteUnitsPerOrder = total(after.OrderLoad(statuses)) - total(before.OrderLoad(statuses))

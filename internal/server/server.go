@@ -180,7 +180,7 @@ func New(opts Options) (http.Handler, error) {
 		}
 		withCORS.ServeHTTP(w, r)
 	})
-	described := crossOrigin.Handler(tableHandler{queries})
+	described := crossOrigin.Handler(newTableHandler(queries))
 	tools := crossOrigin.Handler(newMCPHandler(queries, crossOrigin.OriginAllowed, opts.Graph, opts.Log))
 	if opts.Auth == nil {
 		allowed := httpheader.NewAllowedHosts(opts.Hosts)

@@ -16,6 +16,15 @@ import (
 // tableHandler serves the description of the table, which the page Table of GraphiQL draws.
 type tableHandler struct{ httpHandler }
 
+// maxExtension limits the bytes of a proposed schema extension. It is enough for 300 fields, which are
+// 50 for each of the 6 types, with over 200 bytes each.
+const maxExtension = 64 << 10
+
+func newTableHandler(h httpHandler) tableHandler {
+	h.limits.Body = min(h.limits.Body, maxExtension)
+	return tableHandler{h}
+}
+
 // ServeHTTP responds to one request. It never changes the table.
 func (h tableHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header()["X-Content-Type-Options"] = nosniff
@@ -80,7 +89,7 @@ func tableStatus(result graph.Result) int {
 	switch result.Errors[0].Extensions["code"] {
 	case errcode.Unauthenticated:
 		return http.StatusUnauthorized
-	case errcode.Forbidden:
+	case errcode.Forbidden, errcode.IntrospectionOff, errcode.UntrustedDocument:
 		return http.StatusForbidden
 	case errcode.BadUserInput:
 		return http.StatusBadRequest

@@ -10,8 +10,15 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"pgregory.net/rapid"
+
+	"github.com/ordergraph/ordergraph/graph"
+	"github.com/ordergraph/ordergraph/graph/errcode"
+	"github.com/ordergraph/ordergraph/graph/rate"
 	"github.com/ordergraph/ordergraph/graph/tablemap"
+	"github.com/ordergraph/ordergraph/internal/admission"
 	"github.com/ordergraph/ordergraph/internal/server"
 	"github.com/ordergraph/ordergraph/internal/test/authtest"
 	"github.com/ordergraph/ordergraph/internal/test/golden"
@@ -155,7 +162,10 @@ func TestInvalidTableRequests(t *testing.T) {
 		"not UTF-8":       {"POST", "\xff\xfe", nil, 400, "BAD_USER_INPUT"},
 		"too deep":        {"POST", "extend type Order { a: " + strings.Repeat("[", 50000), nil, 400, "BAD_USER_INPUT"},
 		"a query":         {"POST", "{ orders { nodes { id } } }", nil, 400, "BAD_USER_INPUT"},
-		"too long":        {"POST", strings.Repeat("#", 200<<10), nil, 413, "BODY_TOO_LARGE"},
+		"the longest":     {"POST", strings.Repeat("#", 64<<10), nil, 200, `"proposal":{"entities":[]`},
+		"too long":        {"POST", strings.Repeat("#", 64<<10+1), nil, 413, "BODY_TOO_LARGE"},
+		"a type's name":   {"POST", "enum Float { A B } extend type Order { x: Int @field }", nil, 400, "already used"},
+		"a control":       {"POST", "\nextend type Order { \"a\\u0000b\" x: Int @field }", nil, 400, `"locations":[{"line":2,`},
 		"JSON":            {"POST", "{}", []string{"Content-Type", "application/json"}, 415, "UNSUPPORTED_MEDIA_TYPE"},
 		"compressed":      {"POST", "# x", []string{"Content-Encoding", "gzip"}, 415, "UNSUPPORTED_MEDIA_TYPE"},
 		"another page":    {"POST", "# x", []string{"Content-Type", "text/plain", "Origin", "https://evil.example"}, 403, "CSRF_PREVENTED"},
@@ -175,6 +185,92 @@ func TestInvalidTableRequests(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A server that does not reveal its schema does not describe its table either.
+func TestTableOfAHiddenSchema(t *testing.T) {
+	t.Parallel()
+	watched, m := metered(storetest.Engines()[0].Client(t))
+	store := storetest.SampleStore(t, watched)
+	for code, opts := range map[string]graph.Options{
+		errcode.IntrospectionOff: {NoIntrospection: true}, errcode.UntrustedDocument: {TrustedOnly: true},
+	} {
+		h, _ := newHandler(t, store, slog.LevelInfo, server.Options{Graph: opts})
+		m.reset()
+		for method, body := range map[string]string{http.MethodGet: "", http.MethodPost: proposedExtension} {
+			checkRefusal(t, ask(h, method, server.PathTable, body, "Content-Type", "application/graphql"), http.StatusForbidden, code, asJSON)
+		}
+		if requests := m.reset(); len(requests) > 0 {
+			t.Errorf("%s: %d requests", code, len(requests))
+		}
+	}
+}
+
+// The orders are counted once for all lists of orders.
+func TestOrdersAreCountedOnce(t *testing.T) {
+	t.Parallel()
+	watched, m := metered(storetest.Engines()[0].Client(t))
+	h, _ := newHandler(t, storetest.SampleStore(t, watched), slog.LevelInfo, server.Options{})
+	describedTable(t, h, http.MethodGet, "")
+	m.reset()
+	described, _ := describedTable(t, h, http.MethodPost, `extend type Order {
+		a: Int! @field(default: 1) @list(query: "ordersByA")
+		b: Int! @field(default: 1) @list(query: "ordersByB")
+	}`)
+	if requests := m.reset(); len(requests) != 1 || len(described.Proposal.Plan) != 2 || described.Proposal.Plan[1].Records == nil {
+		t.Errorf("%d requests, the plan is %+v", len(requests), described.Proposal.Plan)
+	}
+}
+
+// A proposal waits for a slot of the pool for parsing, as long as a request may take.
+func TestProposalsWaitForParsing(t *testing.T) {
+	t.Parallel()
+	pools := admission.New(admission.Sizes{})
+	parsing := pools[admission.PoolParsing]
+	h, _ := newHandler(t, sampleThrough(t, forward), slog.LevelInfo, server.Options{Admission: pools, Limits: server.Limits{RequestTime: time.Millisecond}})
+	if refused := parsing.Acquire(t.Context(), admission.Caller{}, parsing.Size); refused != nil {
+		t.Fatal(refused)
+	}
+	defer parsing.Release(admission.Caller{}, parsing.Size)
+	w := ask(h, http.MethodPost, server.PathTable, proposedExtension, "Content-Type", "application/graphql")
+	checkRefusal(t, w, http.StatusServiceUnavailable, errcode.TimedOut, asJSON)
+}
+
+// A proposal costs points for the schema that the server builds.
+func TestProposalsCostPoints(t *testing.T) {
+	t.Parallel()
+	h, _ := newHandler(t, sampleThrough(t, forward), slog.LevelInfo, server.Options{Graph: graph.Options{
+		Rates: rate.Options{Burst: 500, Restore: 1, Now: func() time.Time { return time.Time{} }},
+	}})
+	for _, want := range []int{http.StatusOK, http.StatusTooManyRequests} {
+		if w := ask(h, http.MethodPost, server.PathTable, "# nothing", "Content-Type", "application/graphql"); w.Code != want {
+			t.Errorf("status %d, want %d: %.300s", w.Code, want, w.Body)
+		}
+	}
+}
+
+// Every text is refused with a line, or described.
+func TestRandomTableRequests(t *testing.T) {
+	t.Parallel()
+	h, _ := newHandler(t, sampleThrough(t, forward), slog.LevelInfo, server.Options{})
+	part := rapid.SampledFrom([]string{
+		"enum ", "extend type ", "Order", "Customer", "Float", "String", "Int", " a", " b", "!", ": ", " { ", " } ", "[", "]", " @field", " @list(query: \"x\")",
+		" @unique(query: \"y\")", "(default: 1)", "(default: \"\\u0001\")", "\"\\u0000\"", "\"\"\"", "\\", "\r", "\x00", "\xff", "#", "\n",
+		"enum E { A B } ", "extend type Order { c: E @field(default: A) } ", "extend type Product { \"\\u000b\" d: Money @field } ",
+	})
+	rapid.Check(t, func(rt *rapid.T) {
+		for range 5 {
+			text := strings.Join(rapid.SliceOfN(part, 1, 12).Draw(rt, "parts"), "")
+			if rapid.Bool().Draw(rt, "well-formed") {
+				text = fmt.Sprintf("enum %s { A } extend type Order { %c%s%c a: Int @field }",
+					rapid.SampledFrom([]string{"E", "Float", "Int", "Order", "query", "type"}).Draw(rt, "enum"), '"',
+					rapid.SampledFrom([]string{"", "x", `\u0000`, `\u001f`, `\ud800`, `\"\"\"`, `\\`, "\xff", `\r\n`, "\ufeff", `\u007f`}).Draw(rt, "description"), '"')
+			}
+			if w := ask(h, http.MethodPost, server.PathTable, text, "Content-Type", "application/graphql"); w.Code != http.StatusOK && (w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), `"line":`)) {
+				rt.Errorf("%q: status %d, %.300s", text, w.Code, w.Body)
+			}
+		}
+	})
 }
 
 // Each query for items is valid and returns no error, unless the table lacks the list. Only a few
