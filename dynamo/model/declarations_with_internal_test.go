@@ -8,7 +8,7 @@ import (
 	"github.com/ordergraph/ordergraph/commerce"
 )
 
-// The sizes and the load with custom fields are the same, whether the process declares the fields or not.
+// The sizes and the load with custom fields are the same if the process declares the fields.
 func TestDeclarationsWith(t *testing.T) { //nolint:paralleltest // it declares custom fields
 	fields := map[string][]commerce.CustomField{
 		"Order":     {{Name: "channel", Type: commerce.CustomString, MaxLength: 20, ListQuery: "ordersByChannel"}, {Name: "gift", Type: commerce.CustomBoolean}},
