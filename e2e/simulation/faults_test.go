@@ -74,17 +74,17 @@ func (w *world) newInjector() *injector {
 // execute executes a request of a process, and returns the additional latency of the reply.
 func (w *world) execute(i *interaction, r *http.Request, body []byte) (response *http.Response, reply time.Duration, err error) {
 	kinds := storeFaults
-	var shard *virtualShard
+	var at place
 	switch i.name {
 	case "GetRecords", "GetShardIterator", "DescribeStream":
 		if kinds = nil; i.name == "GetRecords" {
 			kinds = streamFaults
 		}
-		body, shard = w.stream.request(i.name, body)
+		body, at = w.stream.request(i.name, body)
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		defer func() {
 			if err == nil {
-				err = w.stream.response(i, shard, w.chooseFault(i, repeatedRecords) == repeatedRecords, response)
+				err = w.stream.response(i, at, w.chooseFault(i, repeatedRecords) == repeatedRecords, response)
 			}
 		}()
 	}

@@ -29,7 +29,7 @@ func damage(ctx context.Context, w *world, r *rand.Rand) {
 	var keys []string
 	for key, rec := range all {
 		e := model.EntityOf(model.Keys{PK: storetest.Record(rec).Text("pk"), SK: storetest.Record(rec).Text("sk")})
-		if e != nil && (e.Kind == model.Copy || e.Kind == model.Sum) && !e.KeysOnly {
+		if e != nil && (e.Kind == model.Copy || e.Kind == model.Sum) {
 			keys = append(keys, key)
 		}
 	}
@@ -51,12 +51,20 @@ func damage(ctx context.Context, w *world, r *rand.Rand) {
 		w.tell("a foreign program moves %s in the index", key)
 		raw.Set(pk, sk, storetest.Item{"gsi1pk": storetest.Str(at + "#9")})
 	default:
-		for _, name := range slices.Sorted(maps.Keys(rec)) {
-			if n, ok := rec[name].(*types.AttributeValueMemberN); ok && name != "shard" && name != "part" && name != "version" {
-				w.tell("a foreign program changes %s of %s", name, key)
-				raw.Set(pk, sk, storetest.Item{name: storetest.Num("1" + n.Value)})
-				break
-			}
+		names := slices.DeleteFunc(slices.Sorted(maps.Keys(rec)), func(name string) bool {
+			_, number := rec[name].(*types.AttributeValueMemberN)
+			_, text := rec[name].(*types.AttributeValueMemberS)
+			return !number && !text || slices.Contains([]string{"pk", "sk", "gsi1pk", "gsi1sk", "shard", "part", "version"}, name)
+		})
+		if len(names) == 0 {
+			break
+		}
+		name := names[r.IntN(len(names))]
+		w.tell("a foreign program changes %s of %s", name, key)
+		if n, ok := rec[name].(*types.AttributeValueMemberN); ok {
+			raw.Set(pk, sk, storetest.Item{name: storetest.Num("1" + n.Value)})
+		} else {
+			raw.Set(pk, sk, storetest.Item{name: storetest.Str(rec[name].(*types.AttributeValueMemberS).Value + "x")})
 		}
 	}
 	w.sleep(ctx, time.Duration(r.Float64()*float64(time.Minute)))
@@ -66,7 +74,13 @@ func damage(ctx context.Context, w *world, r *rand.Rand) {
 // repair runs a check with repairs while clients use the table.
 func (w *world) repair(ctx context.Context, r *rand.Rand) {
 	w.command(ctx, "repair", func(ctx context.Context, store *dynamo.Store) error {
-		_, err := store.CheckRecords(ctx, check.Options{Repair: true, IndexLag: w.checkLag(), Segments: 1 + r.IntN(2), Parallel: 1 + r.IntN(4)})
+		got, err := store.CheckRecords(ctx, check.Options{Repair: true, IndexLag: w.checkLag(), Segments: 1 + r.IntN(2), Parallel: 1 + r.IntN(4)})
+		if err == nil && got.UnrepairedCount() == 0 && got.ByHand == 0 && got.Unverified == 0 {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.damaged = false
+			w.tellLocked("the damage is repaired")
+		}
 		return err
 	})
 }

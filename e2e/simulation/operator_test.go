@@ -1,6 +1,7 @@
 package simulation_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -47,9 +48,10 @@ var operatorActions = []action{
 		}
 	}},
 	{"check", func(ctx context.Context, w *world, r *rand.Rand) {
+		damaged := w.isDamaged()
 		w.command(ctx, "check", func(ctx context.Context, store *dynamo.Store) error {
 			_, err := store.CheckRecords(ctx, check.Options{IndexLag: w.checkLag(), Repair: r.IntN(2) == 0, Segments: 1 + r.IntN(2), Parallel: 1 + r.IntN(4), OnInconsistency: func(i check.Inconsistency) {
-				if slices.Contains(w.Actions, "damage") {
+				if damaged || w.isDamaged() {
 					return
 				}
 				w.found("check found %s %s %s: %s", i.Kind, i.PK, i.SK, i.Detail)
@@ -88,7 +90,7 @@ func (w *world) runOperator(ctx context.Context) {
 	for n := 0; len(w.Actions) > 0; n++ {
 		r := w.random("operator", n)
 		// Most actions begin shortly before or in a round of the clients.
-		wait := time.Duration(1+r.IntN(4))*w.round() - w.elapsed()%w.round() + time.Duration(r.Float64()*float64(400*time.Millisecond)) - 100*time.Millisecond
+		wait := time.Duration(1+r.IntN(cmp.Or(w.ActionPause, 4)))*w.round() - w.elapsed()%w.round() + time.Duration(r.Float64()*float64(400*time.Millisecond)) - 100*time.Millisecond
 		if !w.sleep(ctx, wait) {
 			return
 		}

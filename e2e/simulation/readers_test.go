@@ -108,6 +108,7 @@ func (w *world) readAll(ctx context.Context, c *workload.Client, r *rand.Rand, k
 		text = strings.NewReplacer("first", "last", "after", "before").Replace(text)
 	}
 	text = strings.Replace(text, "PAGE", "nodes { id status } pageInfo { hasNextPage hasPreviousPage startCursor endCursor }", 1)
+	damaged := w.isDamaged()
 	if k.began = w.step(); w.Lag && !w.sleep(ctx, w.round()) { // until the index contains what happened before
 		return
 	}
@@ -135,7 +136,7 @@ func (w *world) readAll(ctx context.Context, c *workload.Client, r *rand.Rand, k
 			more, cursor = page.PageInfo.HasPreviousPage, page.PageInfo.StartCursor
 		}
 		variables["cursor"] = cursor
-		if w.isDamaged() {
+		if damaged || w.isDamaged() {
 			return
 		}
 		if more && len(page.Nodes) != variables["n"] {
@@ -185,8 +186,9 @@ func (w *world) runVisitor(ctx context.Context, number int, memory *workload.Cli
 			if r.IntN(2) == 0 {
 				s.field, s.argument, s.id = "customerOrders", "customerId", other
 			}
+			damaged := w.isDamaged()
 			until, cancel := context.WithTimeout(ctx, time.Duration(r.Float64()*float64(2*w.round())))
-			if err := w.subscribe(until, c, s, r); err != nil && !strings.Contains(err.Error(), "NOT_FOUND") && !w.isDamaged() {
+			if err := w.subscribe(until, c, s, r); err != nil && !strings.Contains(err.Error(), "NOT_FOUND") && !damaged && !w.isDamaged() {
 				w.found("%s: %v", decision, err)
 			}
 			cancel()

@@ -10,6 +10,7 @@ import (
 	"github.com/ordergraph/ordergraph/internal/test/faults"
 	"github.com/ordergraph/ordergraph/internal/test/receivers"
 	"github.com/ordergraph/ordergraph/internal/test/storetest"
+	"github.com/ordergraph/ordergraph/internal/test/workload"
 )
 
 // scenario determines a simulation completely.
@@ -31,6 +32,12 @@ type scenario struct {
 	Webhooks, Subscriptions int
 	// Derivations are the lists and features on request that are readable from the start.
 	Derivations []string
+	// Focus contains mutations that clients choose more often.
+	Focus []string
+	// ActionPause, if not 0, is the maximum number of rounds between two actions of the operator.
+	ActionPause int
+	// Retention, if not 0, is how long the stream keeps its records. Otherwise, it is 24 hours.
+	Retention time.Duration
 	// Stretch, if not 0, is the factor by which the pauses of the clients are longer. In the same
 	// number of requests, idempotency keys and stream records expire.
 	Stretch int
@@ -92,6 +99,23 @@ func draw(seed uint64, d time.Duration) scenario {
 		s.Duration *= 100
 	}
 	s.drawDisk(r)
+	if r.IntN(2) == 0 {
+		names := workload.MutationNames()
+		for range 3 {
+			s.Focus = append(s.Focus, names[r.IntN(len(names))])
+		}
+	}
+	if r.IntN(2) == 0 {
+		s.ActionPause = 1
+	}
+	if s.Subscriptions > 0 && r.IntN(3) == 0 {
+		s.Retention = time.Duration(60+r.IntN(60)) * time.Second
+	}
+	for _, kind := range streamFaults[:3] {
+		if s.Rates[kind] > 0 && r.IntN(3) == 0 {
+			s.Rates[kind] = 0.2
+		}
+	}
 	return s
 }
 

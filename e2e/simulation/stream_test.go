@@ -2,8 +2,10 @@ package simulation_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
@@ -26,6 +28,8 @@ type sharded struct {
 	send   func(operation string, body any) (json.RawMessage, error)
 	shards []*virtualShard
 	arn    string
+	// retention is how long the stream has its records, and lists an ended shard.
+	retention time.Duration
 	// last is the highest sequence number that was seen at a split.
 	last string
 	// previous contains the records in the last response, by process and shard.
@@ -41,13 +45,17 @@ type virtualShard struct {
 	ended      time.Time
 }
 
-// shardLife is how long an ended shard is listed.
-const shardLife = 24 * time.Hour
+// place is a place in a shard. At the horizon, the next record is the oldest one that the stream still
+// has.
+type place struct {
+	*virtualShard
+	horizon bool
+}
 
 const engineShard = "shardId-00000000000000000000-embedded"
 
-func newSharded(send func(string, any) (json.RawMessage, error)) *sharded {
-	return &sharded{send: send, previous: map[string][]json.RawMessage{}, shards: []*virtualShard{{ID: "shardId-00000000000000000000-virtual", high: 1<<32 - 1}}}
+func newSharded(retention time.Duration, send func(string, any) (json.RawMessage, error)) *sharded {
+	return &sharded{send: send, retention: cmp.Or(retention, 24*time.Hour), previous: map[string][]json.RawMessage{}, shards: []*virtualShard{{ID: "shardId-00000000000000000000-virtual", high: 1<<32 - 1}}}
 }
 
 // split ends an open shard, and adds two that continue it.
@@ -125,21 +133,24 @@ func sequenceOf(record json.RawMessage) string {
 	return r.Dynamodb.SequenceNumber
 }
 
-// has reports whether a shard has a record. past reports whether the record is after its end.
-func (v *virtualShard) has(record json.RawMessage) (has, past bool) {
+// has reports whether a shard has a record. past reports whether the record is after its end, and
+// created when it was created.
+func (v *virtualShard) has(record json.RawMessage) (has, past bool, created time.Time) {
 	var r struct {
 		Dynamodb struct {
-			SequenceNumber string
-			Keys           struct{ Pk struct{ S string } }
+			SequenceNumber              string
+			ApproximateCreationDateTime int64
+			Keys                        struct{ Pk struct{ S string } }
 		}
 	}
 	_ = json.Unmarshal(record, &r)
+	created = time.Unix(r.Dynamodb.ApproximateCreationDateTime, 0)
 	if v.to != "" && r.Dynamodb.SequenceNumber >= v.to {
-		return false, true
+		return false, true, created
 	}
 	h := fnv.New32a()
 	_, _ = io.WriteString(h, r.Dynamodb.Keys.Pk.S)
-	return r.Dynamodb.SequenceNumber >= v.from && h.Sum32() >= v.low && h.Sum32() <= v.high, false
+	return r.Dynamodb.SequenceNumber >= v.from && h.Sum32() >= v.low && h.Sum32() <= v.high, false, created
 }
 
 func (s *sharded) shard(id string) *virtualShard {
@@ -152,41 +163,44 @@ func (s *sharded) shard(id string) *virtualShard {
 }
 
 // request returns the body of the request to the engine for a request to a virtual shard, and the
-// shard.
-func (s *sharded) request(operation string, body []byte) ([]byte, *virtualShard) {
+// place in the shard.
+func (s *sharded) request(operation string, body []byte) ([]byte, place) {
 	var in map[string]any
 	if json.Unmarshal(body, &in) != nil {
-		return body, nil
+		return body, place{}
 	}
 	if arn, ok := in["StreamArn"].(string); ok {
 		s.arn = arn
 	}
-	var shard *virtualShard
+	var at place
 	switch operation {
 	case "GetShardIterator":
-		shard = s.shard(in["ShardId"].(string))
+		at = place{s.shard(in["ShardId"].(string)), in["ShardIteratorType"] == "TRIM_HORIZON"}
 		in["ShardId"] = engineShard
 	case "GetRecords":
 		iterator, id, _ := strings.Cut(in["ShardIterator"].(string), " ")
-		in["ShardIterator"], shard = iterator, s.shard(id)
+		id, isHorizon := strings.CutPrefix(id, "horizon ")
+		in["ShardIterator"], at = iterator, place{s.shard(id), isHorizon}
 	case "DescribeStream":
 		delete(in, "ExclusiveStartShardId") // all shards are on one page
 	}
 	changed, err := json.Marshal(in)
 	if err != nil {
-		return body, nil
+		return body, place{}
 	}
-	return changed, shard
+	return changed, at
 }
 
 // response changes the response of the engine.
-func (s *sharded) response(i *interaction, shard *virtualShard, repeated bool, r *http.Response) error {
+func (s *sharded) response(i *interaction, at place, repeated bool, r *http.Response) error {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return err
 	}
 	if r.StatusCode == http.StatusOK {
-		if body, err = s.change(i, shard, repeated, body); err != nil {
+		if body, err = s.change(i, at, repeated, body); errors.Is(err, errTrimmed) {
+			r.StatusCode, body = http.StatusBadRequest, []byte(`{"__type": "com.amazonaws.dynamodb.v20120810#TrimmedDataAccessException", "message": "the stream has deleted records"}`)
+		} else if err != nil {
 			return err
 		}
 	}
@@ -196,35 +210,51 @@ func (s *sharded) response(i *interaction, shard *virtualShard, repeated bool, r
 	return nil
 }
 
-func (s *sharded) change(i *interaction, shard *virtualShard, repeated bool, body []byte) ([]byte, error) {
+// errTrimmed means that the stream has deleted the record at a place.
+var errTrimmed = errors.New("the stream has deleted records")
+
+// iterator adds a place to an iterator of the engine.
+func (at place) iterator(of string) string {
+	if at.horizon {
+		of += " horizon"
+	}
+	return of + " " + at.ID
+}
+
+func (s *sharded) change(i *interaction, at place, repeated bool, body []byte) ([]byte, error) {
 	switch i.name {
 	case "GetShardIterator":
 		var out struct{ ShardIterator string }
 		if err := json.Unmarshal(body, &out); err != nil {
 			return nil, err
 		}
-		out.ShardIterator += " " + shard.ID
+		out.ShardIterator = at.iterator(out.ShardIterator)
 		return json.Marshal(out)
 	case "GetRecords":
 		var page recordPage
 		if err := json.Unmarshal(body, &page); err != nil {
 			return nil, err
 		}
-		out := recordPage{Records: []json.RawMessage{}, NextShardIterator: page.NextShardIterator + " " + shard.ID}
-		past := len(page.Records) == 0 && shard.to != ""
+		out := recordPage{Records: []json.RawMessage{}}
+		past := len(page.Records) == 0 && at.to != ""
+		at.horizon = at.horizon && len(page.Records) > 0
 		for _, record := range page.Records {
-			has, isPast := shard.has(record)
-			if has {
+			has, isPast, created := at.has(record)
+			isTrimmed := time.Since(created) > s.retention
+			if at.horizon = at.horizon && isTrimmed; has && !isTrimmed {
 				out.Records = append(out.Records, record)
+			} else if has && !at.horizon {
+				return nil, errTrimmed
 			}
 			past = past || isPast
 		}
+		out.NextShardIterator = at.iterator(page.NextShardIterator)
 		if past {
 			out.NextShardIterator = ""
 		}
-		before := s.previous[i.from+shard.ID]
+		before := s.previous[i.from+at.ID]
 		if len(out.Records) > 0 {
-			s.previous[i.from+shard.ID] = out.Records
+			s.previous[i.from+at.ID] = out.Records
 		}
 		if repeated {
 			out.Records = slices.Concat(before, out.Records)
@@ -237,7 +267,7 @@ func (s *sharded) change(i *interaction, shard *virtualShard, repeated bool, bod
 		}
 		var listed []map[string]any
 		for _, shard := range s.shards {
-			if shard.to != "" && time.Since(shard.ended) > shardLife {
+			if shard.to != "" && time.Since(shard.ended) > s.retention {
 				continue
 			}
 			numbers := map[string]any{"StartingSequenceNumber": strings.Repeat("0", 20) + "1"}

@@ -76,7 +76,7 @@ type world struct {
 	story []string
 	// calm is true when faults have ended, so that all processes can catch up.
 	calm bool
-	// damaged is true after a record was damaged.
+	// damaged is true after a record was damaged, until all records are repaired.
 	damaged  bool
 	findings []string
 	history  history
@@ -100,7 +100,7 @@ func begin(t *testing.T, s scenario) *world {
 		t.Fatal(err)
 	}
 	time.Sleep(time.Second)
-	w.injector, w.stream = w.newInjector(), newSharded(w.sendToStream)
+	w.injector, w.stream = w.newInjector(), newSharded(s.Retention, w.sendToStream)
 	w.start = time.Now()
 	return w
 }
@@ -130,7 +130,7 @@ func (w *world) decide(decision string) bool {
 	return true
 }
 
-// isDamaged reports whether a record was damaged. Requests that need it may fail.
+// isDamaged reports whether a record is damaged. Requests that need it may fail.
 func (w *world) isDamaged() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
