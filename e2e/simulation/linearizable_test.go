@@ -31,10 +31,12 @@ type access struct {
 	read bool
 	key  string
 	// version and text are in the response. If unknown is true, no response arrived, or the response
-	// does not contain the record.
+	// does not contain the record. If created is true, it contains another record that the change has
+	// created.
 	version      int
 	text, record string
 	unknown      bool
+	created      bool
 }
 
 // registerModel is the specification of a record: each change creates the next version, a repeated
@@ -45,6 +47,8 @@ var registerModel = (&porcupine.NondeterministicModel{
 		s, a := state.(register), output.(access)
 		key := fmt.Sprintf(" %s=%d ", a.key, a.version)
 		switch {
+		case a.created:
+			return []any{register{version: s.version + 1, keys: s.keys}}
 		case a.unknown:
 			changed := register{version: s.version + 1, keys: s.keys}
 			if a.key != "" {
@@ -78,6 +82,8 @@ var registerModel = (&porcupine.NondeterministicModel{
 	DescribeOperation: func(_, output any) string {
 		a := output.(access)
 		switch {
+		case a.created:
+			return "change that has created " + a.text
 		case a.unknown:
 			return "change without a response " + a.key
 		case a.read:
@@ -96,6 +102,7 @@ var registerModel = (&porcupine.NondeterministicModel{
 // linearizable. The versions of warehouses also change with the stock.
 func (w *world) verifyRegisters(a *storetest.AuditResult) {
 	all := map[string][]porcupine.Operation{}
+	created := map[string]period{} // the payments, returns and fulfillments, each after its order
 	for _, o := range w.history.operations {
 		id, is := "order "+o.read, access{read: true, version: o.version, text: o.text}
 		if o.read == "" {
@@ -109,6 +116,14 @@ func (w *world) verifyRegisters(a *storetest.AuditResult) {
 				is.record = o.response.RecordJSON
 			case kind == "customer" || kind == "product" || kind == "employee":
 				is.record = ownFields(o.response.RecordJSON)
+			case createdPrefixes[o.Field] != "" && o.returned > 0:
+				name := fmt.Sprintf("order %s %s%s", o.Input["orderId"], createdPrefixes[o.Field], r.ID)
+				p, ok := created[name]
+				if !ok {
+					p = period{o.called, o.returned}
+				}
+				created[name] = period{min(p.called, o.called), min(p.returned, o.returned)}
+				continue
 			case kind == "payment" || kind == "return" || kind == "fulfillment":
 				id, is.unknown = fmt.Sprintf("order %s", o.Input["orderId"]), true
 			default:
@@ -123,6 +138,17 @@ func (w *world) verifyRegisters(a *storetest.AuditResult) {
 			returned = w.stepAfter(o.at + maxUnknown)
 		}
 		all[id] = append(all[id], porcupine.Operation{ClientId: o.client, Output: is, Call: int64(o.called), Return: returned, Metadata: o.decision})
+	}
+	for name, p := range created {
+		id, record, _ := strings.Cut(strings.TrimPrefix(name, "order "), " ")
+		for _, o := range w.history.operations {
+			prefix := createdPrefixes[o.Field]
+			if o.returned == 0 && prefix != "" && strings.HasPrefix(record, prefix) && o.Input["orderId"] == id {
+				p.called = min(p.called, o.called) // this request may have created the record
+			}
+		}
+		id = "order " + id
+		all[id] = append(all[id], porcupine.Operation{ClientId: 2*clients + 4, Output: access{created: true, text: record}, Call: int64(p.called), Return: int64(p.returned), Metadata: record})
 	}
 	// Clients see neither that an expired order is cancelled, nor that an order is claimed or erased.
 	for k, r := range a.Records {
@@ -143,6 +169,9 @@ func (w *world) verifyRegisters(a *storetest.AuditResult) {
 		w.checkLater(id, registerModel, operations)
 	}
 }
+
+// createdPrefixes maps the mutations that create a record of an order to the prefix of its sort key.
+var createdPrefixes = map[string]string{"recordPayment": "PAYMENT#", "requestReturn": "RETURN#", "createFulfillment": "SHIPMENT#"}
 
 // maxUnknown is longer than the time after which a request without a response can still have an
 // effect: its last attempt, and a request of the server that arrives late.

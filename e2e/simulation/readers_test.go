@@ -262,7 +262,11 @@ func (w *world) meddle(ctx context.Context, c *workload.Client, r *rand.Rand, o 
 	m.Input["orderId"] = order
 	o.Mutation, o.called, o.at = m, w.step(), w.elapsed()
 	text := fmt.Sprintf(`mutation($input: %s%sInput!) { m: %s(input: $input) { userErrors { code } } }`, strings.ToUpper(m.Field[:1]), m.Field[1:], m.Field)
+	damaged := w.isDamaged()
 	data, code, ok := w.post(ctx, c, r, text, map[string]any{"input": m.Input})
+	if ok && !slices.Contains([]string{"", "UNAVAILABLE", "TIMED_OUT"}, code) && !damaged && !w.isDamaged() {
+		w.found("%s: %s", o.decision, code)
+	}
 	var got struct {
 		M *struct{ UserErrors []struct{ Code string } }
 	}

@@ -168,7 +168,7 @@ func (w *world) verifyResponses(a *storetest.AuditResult) {
 		if price, ok := o.Input["unitPrice"].(map[string]any); ok && (o.returned == 0 || o.response.Succeeded()) {
 			had[fmt.Sprintf("%v %v", o.Input["sku"], price["amount"])] = true
 		}
-		prefix := map[string]string{"recordPayment": "PAYMENT#", "requestReturn": "RETURN#", "createFulfillment": "SHIPMENT#"}[o.Field]
+		prefix := createdPrefixes[o.Field]
 		switch {
 		case o.returned == 0:
 			unknown[prefix]++

@@ -20,6 +20,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/ordergraph/ordergraph/dynamo/model"
+	"github.com/ordergraph/ordergraph/internal/test/golden"
 	"github.com/ordergraph/ordergraph/internal/test/longtest"
 	"github.com/ordergraph/ordergraph/internal/test/storetest"
 	"github.com/ordergraph/ordergraph/internal/test/workload"
@@ -187,6 +188,17 @@ func TestSameTrace(t *testing.T) {
 			t.Errorf("seed %d gives %d interactions with the trace %.16s, and then %d with %.16s", n+1, first.steps, first.trace, second.steps, second.trace)
 		}
 	}
+}
+
+// The trace of a seed is the same on every machine.
+func TestGoldenTraces(t *testing.T) {
+	var text strings.Builder
+	for seed := range uint64(3) {
+		s := draw(seed+1, 20*time.Minute)
+		s.Disk = false // only Linux can simulate a disk
+		fmt.Fprintf(&text, "seed %d: %s\n", seed+1, simulate(t, s).trace)
+	}
+	golden.CheckFile(t, "testdata/traces.txt", text.String())
 }
 
 // run runs a simulation. If it breaks a promise, run shortens and describes it.
