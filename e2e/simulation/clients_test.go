@@ -187,7 +187,7 @@ func (w *world) drawMutation(r *rand.Rand) string {
 		"setOrderItem", "setOrderItem", "adjustInventory", "adjustInventory", "setInventoryLevel", "requestReturn", "approveReturn", "receiveReturn", "createFulfillment", "createFulfillment", "cancelFulfillment",
 		"recordPayment", "updateCustomer", "updateProduct",
 	}
-	if len(w.Focus) > 0 && r.IntN(3) == 0 {
+	if len(w.Focus) > 0 && r.IntN(2) == 0 {
 		return w.Focus[r.IntN(len(w.Focus))]
 	}
 	if r.IntN(3) > 0 {

@@ -22,53 +22,51 @@ func (w *world) raw() storetest.RawTable {
 	return storetest.RawTable{T: w.T, DB: w.db, Name: w.table, Store: w.admin}
 }
 
-// damage damages a derived record, as a foreign program may do, and lets a check repair it.
+// damage damages some derived records, as a foreign program may do, and lets a check repair them.
 func damage(ctx context.Context, w *world, r *rand.Rand) {
 	raw := w.raw()
 	all := raw.All()
-	var keys []string
-	for key, rec := range all {
-		e := model.EntityOf(model.Keys{PK: storetest.Record(rec).Text("pk"), SK: storetest.Record(rec).Text("sk")})
-		if e != nil && (e.Kind == model.Copy || e.Kind == model.Sum) {
-			keys = append(keys, key)
-		}
+	keys := slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(key string) bool {
+		rec := storetest.Record(all[key])
+		e := model.EntityOf(model.Keys{PK: rec.Text("pk"), SK: rec.Text("sk")})
+		return e == nil || e.Kind != model.Copy && e.Kind != model.Sum
+	})
+	for range min(1+r.IntN(4), len(keys)) {
+		n := r.IntN(len(keys))
+		w.damageRecord(r, raw, keys[n], storetest.Record(all[keys[n]]))
+		keys = slices.Delete(keys, n, n+1)
 	}
-	slices.Sort(keys)
-	if len(keys) == 0 {
-		return
-	}
-	key := keys[r.IntN(len(keys))]
-	rec := all[key]
+	w.sleep(ctx, time.Duration(r.Float64()*float64(time.Minute)))
+	w.repair(ctx, r)
+}
+
+// damageRecord deletes or changes a record.
+func (w *world) damageRecord(r *rand.Rand, raw storetest.RawTable, key string, rec storetest.Record) {
 	w.mu.Lock()
 	w.damaged = true
 	w.mu.Unlock()
-	pk, sk := storetest.Record(rec).Text("pk"), storetest.Record(rec).Text("sk")
-	switch at := storetest.Record(rec).Text("gsi1pk"); {
-	case r.IntN(2) == 0:
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(rec)), func(name string) bool {
+		_, number := rec[name].(*types.AttributeValueMemberN)
+		_, text := rec[name].(*types.AttributeValueMemberS)
+		return !number && !text || slices.Contains([]string{"pk", "sk", "gsi1pk", "gsi1sk", "shard", "part", "version"}, name)
+	})
+	pk, sk := rec.Text("pk"), rec.Text("sk")
+	switch at := rec.Text("gsi1pk"); {
+	case r.IntN(3) == 0 || at == "" && len(names) == 0:
 		w.tell("a foreign program deletes %s", key)
 		raw.Delete(pk, sk)
-	case at != "" && r.IntN(2) == 0:
+	case at != "" && (r.IntN(2) == 0 || len(names) == 0):
 		w.tell("a foreign program moves %s in the index", key)
 		raw.Set(pk, sk, storetest.Item{"gsi1pk": storetest.Str(at + "#9")})
 	default:
-		names := slices.DeleteFunc(slices.Sorted(maps.Keys(rec)), func(name string) bool {
-			_, number := rec[name].(*types.AttributeValueMemberN)
-			_, text := rec[name].(*types.AttributeValueMemberS)
-			return !number && !text || slices.Contains([]string{"pk", "sk", "gsi1pk", "gsi1sk", "shard", "part", "version"}, name)
-		})
-		if len(names) == 0 {
-			break
-		}
 		name := names[r.IntN(len(names))]
 		w.tell("a foreign program changes %s of %s", name, key)
 		if n, ok := rec[name].(*types.AttributeValueMemberN); ok {
 			raw.Set(pk, sk, storetest.Item{name: storetest.Num("1" + n.Value)})
 		} else {
-			raw.Set(pk, sk, storetest.Item{name: storetest.Str(rec[name].(*types.AttributeValueMemberS).Value + "x")})
+			raw.Set(pk, sk, storetest.Item{name: storetest.Str(rec.Text(name) + "x")})
 		}
 	}
-	w.sleep(ctx, time.Duration(r.Float64()*float64(time.Minute)))
-	w.repair(ctx, r)
 }
 
 // repair runs a check with repairs while clients use the table.

@@ -101,7 +101,7 @@ func draw(seed uint64, d time.Duration) scenario {
 	s.drawDisk(r)
 	if r.IntN(2) == 0 {
 		names := workload.MutationNames()
-		for range 3 {
+		for range 1 + r.IntN(3) {
 			s.Focus = append(s.Focus, names[r.IntN(len(names))])
 		}
 	}
@@ -109,10 +109,10 @@ func draw(seed uint64, d time.Duration) scenario {
 		s.ActionPause = 1
 	}
 	if s.Subscriptions > 0 && r.IntN(3) == 0 {
-		s.Retention = time.Duration(60+r.IntN(60)) * time.Second
+		s.Retention = time.Duration(25+r.IntN(35)) * time.Second // a server reads a shard every 20 seconds
 	}
 	for _, kind := range streamFaults[:3] {
-		if s.Rates[kind] > 0 && r.IntN(3) == 0 {
+		if s.Rates[kind] > 0 && r.IntN(2) == 0 {
 			s.Rates[kind] = 0.2
 		}
 	}
