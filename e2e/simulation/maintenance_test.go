@@ -31,24 +31,23 @@ func damage(ctx context.Context, w *world, r *rand.Rand) {
 		e := model.EntityOf(model.Keys{PK: rec.Text("pk"), SK: rec.Text("sk")})
 		return e == nil || e.Kind != model.Copy && e.Kind != model.Sum
 	})
-	for range min(1+r.IntN(4), len(keys)) {
-		n := r.IntN(len(keys))
-		w.damageRecord(r, raw, keys[n], storetest.Record(all[keys[n]]))
-		keys = slices.Delete(keys, n, n+1)
+	r.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
+	for i, key := range keys[:min(1+r.IntN(4), len(keys))] {
+		w.damageRecord(r, raw, key, storetest.Record(all[key]), storetest.Record(all[keys[len(keys)-1-i]]))
 	}
 	w.sleep(ctx, time.Duration(r.Float64()*float64(time.Minute)))
 	w.repair(ctx, r)
 }
 
-// damageRecord deletes or changes a record.
-func (w *world) damageRecord(r *rand.Rand, raw storetest.RawTable, key string, rec storetest.Record) {
+// damageRecord deletes or changes a record. Its texts may get those of another one.
+func (w *world) damageRecord(r *rand.Rand, raw storetest.RawTable, key string, rec, other storetest.Record) {
 	w.mu.Lock()
 	w.damaged = true
 	w.mu.Unlock()
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(rec)), func(name string) bool {
 		_, number := rec[name].(*types.AttributeValueMemberN)
 		_, text := rec[name].(*types.AttributeValueMemberS)
-		return !number && !text || slices.Contains([]string{"pk", "sk", "gsi1pk", "gsi1sk", "shard", "part", "version"}, name)
+		return !number && (!text || other.Text(name) == "" || other.Text(name) == rec.Text(name)) || slices.Contains([]string{"pk", "sk", "gsi1pk", "gsi1sk", "shard", "part", "version"}, name)
 	})
 	pk, sk := rec.Text("pk"), rec.Text("sk")
 	switch at := rec.Text("gsi1pk"); {
@@ -64,7 +63,7 @@ func (w *world) damageRecord(r *rand.Rand, raw storetest.RawTable, key string, r
 		if n, ok := rec[name].(*types.AttributeValueMemberN); ok {
 			raw.Set(pk, sk, storetest.Item{name: storetest.Num("1" + n.Value)})
 		} else {
-			raw.Set(pk, sk, storetest.Item{name: storetest.Str(rec.Text(name) + "x")})
+			raw.Set(pk, sk, storetest.Item{name: storetest.Str(other.Text(name))})
 		}
 	}
 }

@@ -45,6 +45,9 @@ type virtualShard struct {
 	ended      time.Time
 }
 
+// maxOpen is the maximum number of open shards.
+const maxOpen = 4
+
 // place is a place in a shard. At the horizon, the next record is the oldest one that the stream still
 // has.
 type place struct {
@@ -58,7 +61,8 @@ func newSharded(retention time.Duration, send func(string, any) (json.RawMessage
 	return &sharded{send: send, retention: cmp.Or(retention, 24*time.Hour), previous: map[string][]json.RawMessage{}, shards: []*virtualShard{{ID: "shardId-00000000000000000000-virtual", high: 1<<32 - 1}}}
 }
 
-// split ends an open shard, and adds two that continue it.
+// split ends an open shard, and adds two that continue it. Of maxOpen shards, only one continues it, as
+// in DynamoDB after some hours.
 func (s *sharded) split(r *rand.Rand) error {
 	if s.arn == "" {
 		return nil // no server has read the stream
@@ -75,7 +79,11 @@ func (s *sharded) split(r *rand.Rand) error {
 	parent := open[r.IntN(len(open))]
 	parent.to, parent.ended = next(s.last), time.Now()
 	middle := parent.low + (parent.high-parent.low)/2
-	for i, part := range [][2]uint32{{parent.low, middle}, {middle + 1, parent.high}} {
+	parts := [][2]uint32{{parent.low, middle}, {middle + 1, parent.high}}
+	if len(open) == maxOpen {
+		parts = [][2]uint32{{parent.low, parent.high}}
+	}
+	for i, part := range parts {
 		s.shards = append(s.shards, &virtualShard{ID: fmt.Sprintf("shardId-%020d-virtual", len(s.shards)+i), Parent: parent.ID, low: part[0], high: part[1], from: parent.to})
 	}
 	return nil
