@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,8 +23,30 @@ import (
 type register struct {
 	version      int
 	text, record string
-	// keys maps the idempotency keys of the record's changes to the versions that they created.
+	// keys contains lines such as "key=2", sorted: the idempotency keys of the record's changes with the
+	// versions that they created, or "?".
 	keys string
+}
+
+// with returns the state after the use of a key. Without a key, nothing changes.
+func (s register) with(key, version string) register {
+	if key == "" {
+		return s
+	}
+	lines := append(strings.Split(s.keys, "\n"), key+"="+version)
+	slices.Sort(lines)
+	s.keys = strings.Join(slices.Compact(lines), "\n")
+	return s
+}
+
+// used returns the versions that a key has created.
+func (s register) used(key string) (versions []string) {
+	for line := range strings.SplitSeq(s.keys, "\n") {
+		if version, ok := strings.CutPrefix(line, key+"="); ok && key != "" {
+			versions = append(versions, version)
+		}
+	}
+	return versions
 }
 
 // access is a read or a change of a register.
@@ -45,36 +68,25 @@ var registerModel = (&porcupine.NondeterministicModel{
 	Init: func() []any { return []any{register{}} },
 	Step: func(state, _, output any) []any {
 		s, a := state.(register), output.(access)
-		key := fmt.Sprintf(" %s=%d ", a.key, a.version)
+		used, version := s.used(a.key), strconv.Itoa(a.version)
 		switch {
 		case a.created:
 			return []any{register{version: s.version + 1, keys: s.keys}}
 		case a.unknown:
-			changed := register{version: s.version + 1, keys: s.keys}
-			if a.key != "" {
-				changed.keys += " " + a.key + "=? "
-			}
-			return []any{s, changed}
+			return []any{s, register{version: s.version + 1, keys: s.keys}.with(a.key, "?")}
 		case a.read:
 			if s.version == 0 || s.version == a.version && (s.text == "" || a.text == "" || s.text == a.text) {
 				return []any{register{a.version, a.text, s.record, s.keys}}
 			}
 			return nil
-		case a.key != "" && strings.Contains(s.keys, key), a.key != "" && strings.Contains(s.keys, " "+a.key+"=? "):
+		case slices.Contains(used, version), slices.Contains(used, "?"):
 			return []any{s}
-		case a.key != "" && strings.Contains(s.keys, " "+a.key+"="):
+		case len(used) > 0:
 			return nil
 		case s.version == 0 || s.version == a.version-1:
-			next := register{a.version, a.text, a.record, s.keys}
-			if a.key != "" {
-				next.keys += key
-			}
-			return []any{next}
+			return []any{register{a.version, a.text, a.record, s.keys}.with(a.key, version)}
 		case s.version == a.version && (s.record == "" || s.record == a.record): // there was nothing to change
-			if a.key != "" {
-				s.keys += key
-			}
-			return []any{s}
+			return []any{s.with(a.key, version)}
 		default:
 			return nil
 		}

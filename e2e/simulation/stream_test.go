@@ -83,8 +83,8 @@ func (s *sharded) split(r *rand.Rand) error {
 	if len(open) == maxOpen {
 		parts = [][2]uint32{{parent.low, parent.high}}
 	}
-	for i, part := range parts {
-		s.shards = append(s.shards, &virtualShard{ID: fmt.Sprintf("shardId-%020d-virtual", len(s.shards)+i), Parent: parent.ID, low: part[0], high: part[1], from: parent.to})
+	for _, part := range parts {
+		s.shards = append(s.shards, &virtualShard{ID: fmt.Sprintf("shardId-%020d-virtual", len(s.shards)), Parent: parent.ID, low: part[0], high: part[1], from: parent.to})
 	}
 	return nil
 }
