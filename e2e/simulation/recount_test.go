@@ -202,6 +202,10 @@ func (w *world) verifyResponses(a *storetest.AuditResult) {
 	}
 }
 
+// personalFields are the fields that a replay reads from the current record, and those that depend on
+// them.
+var personalFields = []string{"name", "email", "phoneNumbers", "shippingAddress", "billingAddress", "contact", "hold", "availableTransitions", "rejectionReason"}
+
 // withoutPersonal returns a response without the data that a replay reads from the current record
 // (docs/adr/0061-erasure.md).
 func (w *world) withoutPersonal(a workload.Response) string {
@@ -209,7 +213,7 @@ func (w *world) withoutPersonal(a workload.Response) string {
 	if err := json.Unmarshal([]byte(a.RecordJSON), &record); err != nil {
 		w.found("a response contains the record %s: %v", a.RecordJSON, err)
 	}
-	for _, name := range []string{"name", "email", "phoneNumbers", "shippingAddress", "billingAddress", "contact", "hold", "availableTransitions", "rejectionReason"} {
+	for _, name := range personalFields {
 		delete(record, name)
 	}
 	return fmt.Sprint(record)
