@@ -20,12 +20,13 @@ func (c *check) addStoredBucket(rec model.Record) {
 	c.addCandidateLocked(target{targetProduct, string(sku)}, candidate{})
 }
 
-// readBuckets reads the other stock buckets of a product. If its stock is not spread over several
-// buckets, it returns nil.
-func (c *check) readBuckets(ctx context.Context, t derive.Target) ([]model.Record, error) {
-	sku := commerce.SKU(t.Value(0))
+// readBuckets reads the other stock buckets of a product with the given record. If the record and the
+// scan show no other buckets, it returns nil. The scan may have passed the buckets before the stock
+// was spread.
+func (c *check) readBuckets(ctx context.Context, t derive.Target, product model.Record) ([]model.Record, error) {
+	sku, at := commerce.SKU(t.Value(0)), model.Reader{Record: product}
 	c.mu.Lock()
-	spread := t.Entity == &model.EntityProduct && c.buckets[sku]
+	spread := t.Entity == &model.EntityProduct && (c.buckets[sku] || at.Number(model.AttrStockBuckets) > 1)
 	c.mu.Unlock()
 	if !spread {
 		return nil, nil

@@ -3,6 +3,7 @@ package check_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -281,4 +282,35 @@ func separatingSegments(t testing.TB, db *dynamodb.Client, table, first, second 
 	}
 	t.Fatal("no number of segments separates the two partitions with three pages after the first")
 	return 0, 0, 0, 0
+}
+
+// The stock of a product is spread over two buckets after the scan has passed them. The check still
+// counts both.
+func TestStockSpreadAfterTheScan(t *testing.T) {
+	t.Parallel()
+	storetest.ForEachEngineIfLong(t, func(t *testing.T, db *dynamodb.Client) {
+		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 30), dynamo.Options{})
+		var right int
+		_, _ = fmt.Sscan(fmt.Sprint(storetest.CanonicalNumber(r.Get("PRODUCT#p00", "#METADATA")["available"])), &right)
+		r.Set("PRODUCT#p00", "#METADATA", storetest.Item{"available": storetest.Num("50")})
+		spread := false
+		found, _ := r.WithHTTPHook(func(operation string, _ int, _ string) *http.Response {
+			if operation != "Scan" && operation != "DescribeTable" && !spread {
+				spread = true
+				if _, err := r.Store.UpdateProduct(t.Context(), change.Caller{}, commerce.ProductChange{SKU: "p00", StockBuckets: new(2)}); err != nil {
+					t.Error(err)
+				}
+			}
+			return nil
+		}).Check(check.Options{})
+		shares := commerce.SpreadStock(right, 2)
+		want := []string{fmt.Sprintf("PRODUCT#p00 available is 25, should be %d", shares[0]), fmt.Sprintf("STOCK#p00#1 available is 25, should be %d", shares[1])}
+		var got []string
+		for _, i := range found {
+			got = append(got, i.PK+" "+i.Detail)
+		}
+		if slices.Sort(got); !spread || !slices.Equal(got, want) {
+			t.Errorf("check found %q, want %q", got, want)
+		}
+	})
 }

@@ -95,7 +95,7 @@ func (c *check) recountTargets(targets []target, candidates map[target]candidate
 			return nil, err
 		}
 		for t, now := range found {
-			if now.buckets, err = c.readBuckets(ctx, t); err != nil {
+			if now.buckets, err = c.readBuckets(ctx, t, now.record); err != nil {
 				return nil, err
 			}
 			found[t] = now

@@ -113,7 +113,7 @@ func (v *productVerifier) readCollection(ctx context.Context, c *check) error {
 		return err
 	}
 	var err error
-	v.buckets, err = c.readBuckets(ctx, derive.TargetOf(&model.EntityProduct, string(v.sku)))
+	v.buckets, err = c.readBuckets(ctx, derive.TargetOf(&model.EntityProduct, string(v.sku)), v.record())
 	return err
 }
 
