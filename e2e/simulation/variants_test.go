@@ -33,13 +33,9 @@ var notFound = map[string]string{
 	"child_shard_first":               "a shard rarely splits while a server is behind with it",
 	"copy_trusted_over_order":         "damage rarely hits an attribute that a repair copies back",
 	"delete_without_condition":        "a product rarely gets fewer shares at the moment of an order",
-	"failed_sync_is_success":          "a power loss rarely follows a failed sync before the next sync",
 	"findings_not_confirmed":          "a check rarely reads a record at the moment of its change",
-	"header_not_synced_again":         "a power loss rarely follows a failed sync of the header before the next sync",
-	"iterator_expired_without_gap":    "expired iterators lose records only after 24 hours, when subscriptions do not run",
 	"payment_reference_reused":        "clients rarely record the payment of another order again",
 	"repair_in_one_pass":              "repairs rarely need a second pass in so small a table",
-	"trimmed_without_gap":             "stream records are really trimmed only after 24 hours, when subscriptions do not run",
 }
 
 // The planted bugs apply to the code, so a change of the code also changes them. There are at least
