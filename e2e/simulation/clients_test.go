@@ -179,7 +179,7 @@ func (w *world) send(ctx context.Context, c *workload.Client, number int, decisi
 	w.history.add(o)
 }
 
-// drawMutation chooses a mutation. It chooses those that advance orders, and those of the scenario,
+// drawMutation chooses a mutation. It chooses mutations that advance orders, and the scenario's own,
 // more often.
 func (w *world) drawMutation(r *rand.Rand) string {
 	often := []string{

@@ -39,7 +39,7 @@ func damage(ctx context.Context, w *world, r *rand.Rand) {
 	w.repair(ctx, r)
 }
 
-// damageRecord deletes or changes a record. Its texts may get those of another one.
+// damageRecord deletes or changes a record. One of its texts may become the text of another record.
 func (w *world) damageRecord(r *rand.Rand, raw storetest.RawTable, key string, rec, other storetest.Record) {
 	w.mu.Lock()
 	w.damaged = true
