@@ -3,6 +3,7 @@ package simulation_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/ordergraph/ordergraph/embedded"
@@ -76,6 +78,9 @@ func (w *world) openEngine() {
 		return
 	}
 	d, err := interceptDisk()
+	if errors.Is(err, syscall.EBUSY) {
+		w.Fatal("the parent process intercepts the disk, so this process cannot: run TestPlantedBugs before other tests")
+	}
 	if err != nil {
 		return
 	}

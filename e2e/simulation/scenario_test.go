@@ -99,7 +99,7 @@ func draw(seed uint64, d time.Duration) scenario {
 		s.Duration *= 100
 	}
 	s.drawDisk(r)
-	if r.IntN(2) == 0 {
+	if r.IntN(3) == 0 {
 		names := workload.MutationNames()
 		for range 1 + r.IntN(3) {
 			s.Focus = append(s.Focus, names[r.IntN(len(names))])

@@ -55,6 +55,9 @@ func TestPlantedBugsApply(t *testing.T) {
 
 // The simulation finds the planted bugs with the seeds 1, 2, 3 and so on. With the same seeds, it finds
 // nothing in the correct code.
+//
+// This test is in the first file, so that it runs before tests that intercept the disk. Processes that
+// are started later could not intercept their own.
 func TestPlantedBugs(t *testing.T) {
 	longtest.Skip(t)
 	variants, files := variant.Read(t, plantedDir)
