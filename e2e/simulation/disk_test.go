@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -45,11 +46,11 @@ type drive struct {
 	w         *world
 	directory string
 	files     int
-	losing    loss
+	losing    atomic.Int32 // a loss
 }
 
 // loss is the moment of a commit at which the power is lost.
-type loss int
+type loss int32
 
 const (
 	none loss = iota
@@ -127,7 +128,7 @@ func (w *world) executeOnDisk(i *interaction, r *http.Request, body []byte) (res
 	if response, reply, err = w.execute(i, r, body); d.Off() {
 		return nil, 0, errUnreachable
 	}
-	if d.losing == afterRepetition && d.Failed() > before {
+	if loss(d.losing.Load()) == afterRepetition && d.Failed() > before {
 		d.Cut()
 	}
 	if response != nil && response.StatusCode == http.StatusInternalServerError {
@@ -141,7 +142,7 @@ func (w *world) executeOnDisk(i *interaction, r *http.Request, body []byte) (res
 
 // choose chooses the fault of the disk during a request.
 func (d *drive) choose(i *interaction) {
-	source, losing := d.w.random("disk", i.String()), d.losing
+	source, losing := d.w.random("disk", i.String()), loss(d.losing.Load())
 	kind := faults.None
 	if strings.Contains(i.name, "Write") || strings.Contains(i.name, "Item") && !strings.Contains(i.name, "Get") {
 		kind = d.w.chooseFault(i, diskFaults...)
@@ -196,11 +197,12 @@ func losePower(ctx context.Context, w *world, r *rand.Rand) {
 	if d == nil {
 		return
 	}
-	d.losing = []loss{none, atSync, atHeader, afterRepetition}[r.IntN(4)]
-	for n := 0; d.losing != none && !d.Off() && n < 300; n++ {
+	losing := []loss{none, atSync, atHeader, afterRepetition}[r.IntN(4)]
+	d.losing.Store(int32(losing))
+	for n := 0; losing != none && !d.Off() && n < 300; n++ {
 		w.sleep(context.WithoutCancel(ctx), 100*time.Millisecond)
 	}
-	d.losing = none
+	d.losing.Store(int32(none))
 	d.Cut()
 	_ = w.engine.Close()
 	w.tell("the power is lost")

@@ -179,7 +179,7 @@ func (w *world) verifyRegisters(a *storetest.AuditResult) {
 	for _, id := range slices.Sorted(maps.Keys(all)) {
 		operations := all[id]
 		if r := recordOf(a, id); r != nil {
-			end := int64(w.steps) + 10
+			end := int64(w.step()) + 10
 			operations = append(operations, porcupine.Operation{ClientId: 2 * clients, Output: access{read: true, version: r.Int("version"), text: strings.ToUpper(r.Text("status"))}, Call: end, Return: end + 1, Metadata: "the table"})
 		}
 		w.checkLater(id, registerModel, operations)

@@ -146,7 +146,7 @@ func (w *world) verifyLevels(a *storetest.AuditResult) {
 		}
 	}
 	for _, subject := range slices.Sorted(maps.Keys(all)) {
-		end := period{w.steps + 10, w.steps + 11}
+		end := period{w.step() + 10, w.step() + 11}
 		r := recordOf(a, subject)
 		if r == nil {
 			r = storetest.Record{"version": &types.AttributeValueMemberN{Value: "0"}, "quantity": &types.AttributeValueMemberN{Value: "0"}}

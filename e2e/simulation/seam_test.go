@@ -140,7 +140,9 @@ func (s *seam) receive() {
 
 func (s *seam) release(i *interaction) {
 	result := i.run()
+	s.mu.Lock()
 	s.steps++
+	s.mu.Unlock()
 	to := io.Writer(s.trace)
 	if s.lines != nil {
 		to = io.MultiWriter(s.trace, s.lines)
