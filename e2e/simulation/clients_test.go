@@ -155,7 +155,7 @@ func (w *world) runClient(ctx context.Context, number int, memory *workload.Clie
 // send sends a mutation. If it has an idempotency key, send repeats it until the outcome is known.
 func (w *world) send(ctx context.Context, c *workload.Client, number int, decision string, m workload.Mutation, r *rand.Rand, memory *workload.ClientState) {
 	o := operation{client: number, decision: decision, Mutation: m, called: w.step(), at: w.elapsed()}
-	damaged := w.isDamaged()
+	damaged := w.watchDamage()
 	w.tell("%s: %s %v", decision, m.Field, m.Input)
 	for {
 		attempt, cancel := context.WithTimeout(ctx, clientTimeout)
@@ -173,7 +173,7 @@ func (w *world) send(ctx context.Context, c *workload.Client, number int, decisi
 	if o.err == nil {
 		o.returned = w.step()
 		memory.Update(m, o.response)
-	} else if !errors.Is(o.err, workload.ErrUnknownOutcome) && !damaged && !w.isDamaged() {
+	} else if !errors.Is(o.err, workload.ErrUnknownOutcome) && !damaged() {
 		w.found("%s: %s %v: %v", decision, m.Field, m.Input, o.err)
 	}
 	w.history.add(o)
@@ -200,13 +200,13 @@ func (w *world) drawMutation(r *rand.Rand) string {
 // query sends a query and decodes its data. It reports whether the response arrived. If it contains
 // an error other than a temporary one, query reports a broken promise.
 func (w *world) query(ctx context.Context, c *workload.Client, r *rand.Rand, text string, variables map[string]any, data any) bool {
-	damaged := w.isDamaged()
+	damaged := w.watchDamage()
 	got, code, ok := w.post(ctx, c, r, text, variables)
 	switch {
 	case !ok:
 		return false
 	case code != "":
-		if !slices.Contains([]string{"UNAVAILABLE", "TIMED_OUT"}, code) && !damaged && !w.isDamaged() {
+		if !slices.Contains([]string{"UNAVAILABLE", "TIMED_OUT"}, code) && !damaged() {
 			w.found("%s %v: %s", text, variables, code)
 		}
 		return false
@@ -258,7 +258,7 @@ func (w *world) post(ctx context.Context, c *workload.Client, r *rand.Rand, text
 // readOrder reads an order that the clients know.
 func (w *world) readOrder(ctx context.Context, c *workload.Client, number int, decision string, r *rand.Rand, memory *workload.ClientState) {
 	m := memory.Mutation(workload.Step{Mutation: workload.Mutation{Field: "addOrderNote", Input: map[string]any{}}, OrderChoice: r.IntN(6)})
-	id, damaged := m.Input["orderId"].(string), w.isDamaged()
+	id, damaged := m.Input["orderId"].(string), w.watchDamage()
 	o := operation{client: number, decision: decision, read: id, called: w.step(), at: w.elapsed()}
 	var data struct {
 		Order *struct {
@@ -270,7 +270,7 @@ func (w *world) readOrder(ctx context.Context, c *workload.Client, number int, d
 	if !w.query(ctx, c, r, `query($id: ID!) { order(id: $id) { id version status } }`, map[string]any{"id": id}, &data) {
 		return
 	}
-	if data.Order == nil && !damaged && !w.isDamaged() && memory.Knows(id) {
+	if data.Order == nil && !damaged() && memory.Knows(id) {
 		w.found("%s: order %s does not exist, although a response contained it", decision, id)
 	}
 	if data.Order != nil {

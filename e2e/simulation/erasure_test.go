@@ -24,11 +24,12 @@ func (w *world) erase(ctx context.Context) {
 	w.readers.erasing = true
 	c := w.newClient("eraser", "")
 	for !w.readers.erased {
+		damaged := w.watchDamage()
 		attempt, cancel := context.WithTimeout(ctx, clientTimeout)
 		got, err := c.Send(attempt, url(r), workload.Mutation{Field: "eraseCustomer", Input: map[string]any{"customerId": erasedCustomer}})
 		cancel()
 		switch {
-		case errors.Is(err, workload.ErrUnknownOutcome) || err != nil && w.isDamaged():
+		case errors.Is(err, workload.ErrUnknownOutcome) || err != nil && damaged():
 			if !w.sleep(ctx, time.Duration(r.Float64()*float64(maxRetryPause))) {
 				return
 			}

@@ -42,7 +42,7 @@ func damage(ctx context.Context, w *world, r *rand.Rand) {
 // damageRecord deletes or changes a record. One of its texts may become the text of another record.
 func (w *world) damageRecord(r *rand.Rand, raw storetest.RawTable, key string, rec, other storetest.Record) {
 	w.mu.Lock()
-	w.damaged = true
+	w.damaged, w.damages = true, w.damages+1
 	w.mu.Unlock()
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(rec)), func(name string) bool {
 		_, number := rec[name].(*types.AttributeValueMemberN)

@@ -48,10 +48,10 @@ var operatorActions = []action{
 		}
 	}},
 	{"check", func(ctx context.Context, w *world, r *rand.Rand) {
-		damaged := w.isDamaged()
+		damaged := w.watchDamage()
 		w.command(ctx, "check", func(ctx context.Context, store *dynamo.Store) error {
 			_, err := store.CheckRecords(ctx, check.Options{IndexLag: w.checkLag(), Repair: r.IntN(2) == 0, Segments: 1 + r.IntN(2), Parallel: 1 + r.IntN(4), OnInconsistency: func(i check.Inconsistency) {
-				if damaged || w.isDamaged() {
+				if damaged() {
 					return
 				}
 				w.found("check found %s %s %s: %s", i.Kind, i.PK, i.SK, i.Detail)

@@ -108,7 +108,7 @@ func (w *world) readAll(ctx context.Context, c *workload.Client, r *rand.Rand, k
 		text = strings.NewReplacer("first", "last", "after", "before").Replace(text)
 	}
 	text = strings.Replace(text, "PAGE", "nodes { id status } pageInfo { hasNextPage hasPreviousPage startCursor endCursor }", 1)
-	damaged := w.isDamaged()
+	damaged := w.watchDamage()
 	if k.began = w.step(); w.Lag && !w.sleep(ctx, w.round()) { // until the index contains what happened before
 		return
 	}
@@ -136,7 +136,7 @@ func (w *world) readAll(ctx context.Context, c *workload.Client, r *rand.Rand, k
 			more, cursor = page.PageInfo.HasPreviousPage, page.PageInfo.StartCursor
 		}
 		variables["cursor"] = cursor
-		if damaged || w.isDamaged() {
+		if damaged() {
 			return
 		}
 		if more && len(page.Nodes) != variables["n"] {
@@ -186,9 +186,9 @@ func (w *world) runVisitor(ctx context.Context, number int, memory *workload.Cli
 			if r.IntN(2) == 0 {
 				s.field, s.argument, s.id = "customerOrders", "customerId", other
 			}
-			damaged := w.isDamaged()
+			damaged := w.watchDamage()
 			until, cancel := context.WithTimeout(ctx, time.Duration(r.Float64()*float64(2*w.round())))
-			if err := w.subscribe(until, c, s, r); err != nil && !strings.Contains(err.Error(), "NOT_FOUND") && !damaged && !w.isDamaged() {
+			if err := w.subscribe(until, c, s, r); err != nil && !strings.Contains(err.Error(), "NOT_FOUND") && !damaged() {
 				w.found("%s: %v", decision, err)
 			}
 			cancel()
@@ -262,9 +262,9 @@ func (w *world) meddle(ctx context.Context, c *workload.Client, r *rand.Rand, o 
 	m.Input["orderId"] = order
 	o.Mutation, o.called, o.at = m, w.step(), w.elapsed()
 	text := fmt.Sprintf(`mutation($input: %s%sInput!) { m: %s(input: $input) { userErrors { code } } }`, strings.ToUpper(m.Field[:1]), m.Field[1:], m.Field)
-	damaged := w.isDamaged()
+	damaged := w.watchDamage()
 	data, code, ok := w.post(ctx, c, r, text, map[string]any{"input": m.Input})
-	if ok && !slices.Contains([]string{"", "UNAVAILABLE", "TIMED_OUT"}, code) && !damaged && !w.isDamaged() {
+	if ok && !slices.Contains([]string{"", "UNAVAILABLE", "TIMED_OUT"}, code) && !damaged() {
 		w.found("%s: %s", o.decision, code)
 	}
 	var got struct {

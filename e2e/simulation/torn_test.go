@@ -16,7 +16,10 @@ import (
 
 // exportHalf exports the table in the middle of the simulation, in some scenarios.
 func (w *world) exportHalf(ctx context.Context) {
-	if w.random("torn").IntN(4) == 0 && w.sleep(ctx, w.Duration/2) && w.decide("export") && !w.isDamaged() {
+	if w.random("torn").IntN(4) != 0 || !w.sleep(ctx, w.Duration/2) || !w.decide("export") {
+		return
+	}
+	if damaged := w.watchDamage(); !damaged() {
 		w.readers.half = w.exportedLines()
 	}
 }

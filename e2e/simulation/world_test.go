@@ -76,8 +76,10 @@ type world struct {
 	story []string
 	// calm is true when faults have ended, so that all processes can catch up.
 	calm bool
-	// damaged is true after a record was damaged, until all records are repaired.
+	// damaged is true after a record was damaged, until all records are repaired. damages is the number
+	// of damaged records.
 	damaged  bool
+	damages  int
 	findings []string
 	history  history
 	// unchecked are the checks to do after the simulation.
@@ -130,11 +132,17 @@ func (w *world) decide(decision string) bool {
 	return true
 }
 
-// isDamaged reports whether a record is damaged. Requests that need it may fail.
-func (w *world) isDamaged() bool {
+// watchDamage returns a function that reports whether a record has been damaged at any time since now.
+// Requests that need it may fail.
+func (w *world) watchDamage() func() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.damaged
+	before, damages := w.damaged, w.damages
+	return func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return before || w.damages > damages
+	}
 }
 
 // tell adds a line to the story.
