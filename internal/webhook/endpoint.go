@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -244,7 +245,7 @@ func (e *endpoint) step() time.Duration {
 func (e *endpoint) applySettings(now time.Time) (*commerce.Webhook, error) {
 	e.mu.Lock()
 	w, applied, restarted := e.webhook, e.state.WebhookVersion >= e.webhook.Version, e.state.Cursor == "" || e.state.Restarts != e.webhook.Restarts
-	failures := slices.Collect(maps.Values(e.setAside))
+	failures := slices.SortedFunc(maps.Values(e.setAside), byEvent)
 	e.mu.Unlock()
 	if applied {
 		return w, nil
@@ -489,7 +490,8 @@ func (e *endpoint) resumeOrder(f *commerce.WebhookFailure) error {
 }
 
 // dueOrders returns the orders that are set aside, and whose next attempt is due. It first returns
-// those that have waited longest.
+// those that have waited longest, and of those that are due at the same time, the one with the oldest
+// event.
 func (e *endpoint) dueOrders(now time.Time) (due []*commerce.WebhookFailure) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -498,9 +500,14 @@ func (e *endpoint) dueOrders(now time.Time) (due []*commerce.WebhookFailure) {
 			due = append(due, f)
 		}
 	}
-	slices.SortFunc(due, func(a, b *commerce.WebhookFailure) int { return a.RetryAt.Compare(b.RetryAt) })
+	slices.SortFunc(due, func(a, b *commerce.WebhookFailure) int {
+		return cmp.Or(a.RetryAt.Compare(b.RetryAt), byEvent(a, b))
+	})
 	return due
 }
+
+// byEvent sorts failures by the age of their events.
+func byEvent(a, b *commerce.WebhookFailure) int { return cmp.Compare(a.EventID, b.EventID) }
 
 // advance moves the cursor, after all events up to it are delivered or set aside.
 func (e *endpoint) advance(to commerce.EventID) {

@@ -160,6 +160,39 @@ func TestManyRefusedOrdersDelayNoOthers(t *testing.T) {
 	})
 }
 
+// When an endpoint is available again, it gets the oldest events first.
+func TestOldestEventsAreDeliveredFirst(t *testing.T) {
+	inWorld(t, func(w *world) {
+		start := time.Now()
+		end := start.Add(time.Hour)
+		e := w.addWebhook(receivers.During(start, end, receivers.Status(500), receivers.Slow(time.Second, receivers.Healthy)), nil)
+		w.startServer()
+		time.Sleep(5 * time.Second)
+		var orders []commerce.OrderID
+		for i := range 20 {
+			orders = append(orders, w.place(customer(i)))
+			time.Sleep(time.Second)
+		}
+		time.Sleep(time.Until(end))
+		if failures, err := w.admin.WebhookFailures(t.Context(), e.hook); err != nil || len(failures) < 5 {
+			t.Fatalf("there are %d failures (%v)", len(failures), err)
+		}
+		w.changeWebhook(e, func(*commerce.Webhook) {}) // so that all retries are due at the same time
+		time.Sleep(time.Minute)
+		accepted := e.Accepted()
+		if len(accepted) != len(orders) {
+			t.Errorf("%d events were delivered, want %d", len(accepted), len(orders))
+		}
+		for _, d := range accepted {
+			for _, before := range accepted {
+				if d.At.Sub(before.At) > time.Second/2 && d.OrderID < before.OrderID {
+					t.Errorf("order %s was delivered %s after order %s", d.OrderID, d.At.Sub(before.At), before.OrderID)
+				}
+			}
+		}
+	})
+}
+
 // A new failure, and the success after it, end no pauses of orders that failed before.
 func TestNewFailuresDoNotEndOtherPauses(t *testing.T) {
 	inWorld(t, func(w *world) {
