@@ -93,7 +93,8 @@ func (f *layoutFollower) check(ctx context.Context) error {
 	return nil
 }
 
-// age returns the time since the last read. If the layout is not followed, it returns 0.
+// age returns the time since the last read. If the layout is not followed, it returns 0. If the clock was
+// set back to a time before the last read, the age is unknown, and age returns layoutLease.
 func (f *layoutFollower) age() time.Duration {
 	at := f.readAt.Load()
 	if at == nil {
@@ -101,7 +102,10 @@ func (f *layoutFollower) age() time.Duration {
 	}
 	now := f.now()
 	// The monotonic clock stands still while a machine sleeps, and the wall clock can be set back.
-	return max(now.Sub(*at), now.Round(0).Sub(at.Round(0)))
+	if age := max(now.Sub(*at), now.Round(0).Sub(at.Round(0))); age >= 0 {
+		return age
+	}
+	return layoutLease
 }
 
 func (f *layoutFollower) read(ctx context.Context) error {
