@@ -141,9 +141,8 @@ func (r retryer) GetRetryToken(ctx context.Context, err error) (func(error) erro
 
 // RetryDelay returns the delay after the given number of failed attempts. The delay is random, so
 // that conflicting requests are not retried at the same time.
-func (r retryer) RetryDelay(attempts int, err error) (time.Duration, error) {
-	longest, err := r.RetryerV2.RetryDelay(attempts, err)
-	return min(longest, RandomN(maxDelay(r.firstDelay, attempts))), err
+func (r retryer) RetryDelay(attempts int, _ error) (time.Duration, error) {
+	return RandomN(maxDelay(r.firstDelay, attempts)), nil
 }
 
 // RandomN returns a random number from 0 to n-1. n must be positive. Like new IDs, it uses

@@ -182,9 +182,9 @@ func (v *customerVerifier) verify(c *check) *diagnosis {
 	exists := decoded != nil || v.record() != nil || v.referenced || v.copyCount > 0 || v.deletion != nil
 	v.verifyLastEvent(c, diag, exists)
 	v.others.verify(diag)
-	for _, rec := range v.spendingRecords {
+	for _, k := range sortedKeys(v.spendingRecords) {
 		if !exists {
-			diag.addOrphan(kindSpending, rec, "the customer does not exist")
+			diag.addOrphan(kindSpending, v.spendingRecords[k], "the customer does not exist")
 		}
 	}
 	if v.id.IsGuest() {

@@ -51,7 +51,12 @@ func (r *recordWithEdges) edgeKeys(e *model.Entity, want map[model.Keys]model.Re
 			}
 		}
 	}
-	return slices.SortedFunc(maps.Keys(found), func(a, b model.Keys) int { return cmp.Compare(a.SK, b.SK) })
+	return sortedKeys(found)
+}
+
+// sortedKeys returns the primary keys of records in one partition, sorted by sort key.
+func sortedKeys[V any](records map[model.Keys]V) []model.Keys {
+	return slices.SortedFunc(maps.Keys(records), func(a, b model.Keys) int { return cmp.Compare(a.SK, b.SK) })
 }
 
 // put adds rec, which is the record itself or one of its edges.

@@ -220,7 +220,7 @@ func (v *orderVerifier) verify(c *check) *diagnosis {
 		for _, event := range v.events {
 			diag.addOrphan(kindOrphanEvent, event, "the order does not exist")
 		}
-		for k := range v.others {
+		for _, k := range sortedKeys(v.others) {
 			kind := kindOrphanPayment
 			switch model.EntityOf(k) {
 			case &model.EntityReturn:

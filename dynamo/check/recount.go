@@ -94,7 +94,8 @@ func (c *check) recountTargets(targets []target, candidates map[target]candidate
 		if err != nil {
 			return nil, err
 		}
-		for t, now := range found {
+		for _, t := range all {
+			now := found[t]
 			if now.buckets, err = c.readBuckets(ctx, t, now.record); err != nil {
 				return nil, err
 			}

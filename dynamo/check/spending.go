@@ -1,10 +1,7 @@
 package check
 
 import (
-	"cmp"
 	"context"
-	"maps"
-	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
@@ -57,8 +54,8 @@ func (v *customerVerifier) readSpending(ctx context.Context, c *check) error {
 // customer's orders.
 func (v *customerVerifier) verifySpending(c *check, diag *diagnosis, customer *commerce.Customer) {
 	readable := map[model.Keys]model.Record{}
-	for k, have := range v.spendingRecords {
-		readable[k] = diag.withoutUnreadable(&model.EntitySpending, have)
+	for _, k := range sortedKeys(v.spendingRecords) {
+		readable[k] = diag.withoutUnreadable(&model.EntitySpending, v.spendingRecords[k])
 	}
 	// If the spending was never computed, compare the sums only if opts.Repair is set.
 	if v.cannotAddUp(c) || !customer.SpendingComplete && !c.opts.Repair {
@@ -79,7 +76,7 @@ func (v *customerVerifier) verifySpending(c *check, diag *diagnosis, customer *c
 		return
 	}
 	found := len(diag.findings)
-	for _, k := range slices.SortedFunc(maps.Keys(expected), func(a, b model.Keys) int { return cmp.Compare(a.SK, b.SK) }) {
+	for _, k := range sortedKeys(expected) {
 		if have := v.spendingRecords[k]; have == nil {
 			diag.addMissing(kindSpending, expected[k], nil, "the customer has orders in this month")
 		} else {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -239,7 +241,8 @@ func (r *streamReader) refreshShards(ctx context.Context) (found bool, err error
 // startReadyShards starts a reader for each new shard whose parent has been read to its end or is
 // no longer listed. So the changes of each partition key stay in order.
 func (r *streamReader) startReadyShards(ctx context.Context) {
-	for _, sh := range r.shards {
+	for _, id := range slices.Sorted(maps.Keys(r.shards)) {
+		sh := r.shards[id]
 		if sh.started {
 			continue
 		}
