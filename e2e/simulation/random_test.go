@@ -13,7 +13,8 @@ import (
 
 // momentary is a source of random bytes. They depend on the seed, the time, the number of bytes, and
 // the number of earlier draws of this size at this time. So goroutines that draw at different times
-// do not influence each other.
+// do not influence each other. All random numbers of one time are equal, because the goroutines that
+// draw them, for pauses, can run in any sequence.
 type momentary struct {
 	seed uint64
 
@@ -34,6 +35,9 @@ func useMomentaryRandom(seed uint64) (restore func()) {
 	}
 }
 
+// numberSize is the number of bytes that attempt.RandomN reads.
+const numberSize = 8
+
 // Read implements io.Reader.
 func (m *momentary) Read(p []byte) (int, error) {
 	now := time.Now().UnixNano()
@@ -41,7 +45,9 @@ func (m *momentary) Read(p []byte) (int, error) {
 	if now != m.at || m.drawn == nil {
 		m.at, m.drawn = now, map[int]uint64{}
 	}
-	m.drawn[len(p)]++
+	if len(p) != numberSize {
+		m.drawn[len(p)]++
+	}
 	n := m.drawn[len(p)]
 	m.mu.Unlock()
 	var key [32]byte

@@ -20,6 +20,8 @@ type scenario struct {
 	Duration time.Duration
 	// Only, if not nil, contains the decisions that take effect.
 	Only map[string]bool
+	// If compared is true, the lines of the trace are kept for a comparison with another run.
+	compared bool
 
 	// The seed determines all fields below. Each seed has only some of the faults and activities, so
 	// that one does not hide the others.

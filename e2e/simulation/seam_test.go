@@ -34,8 +34,9 @@ type seam struct {
 	// steps counts the released interactions, and trace is the hash of all of them.
 	steps int
 	trace hash.Hash
-	// lines, if set, receives the text of the trace.
-	lines io.Writer
+	// lines are the lines of the trace, if keepsLines is true.
+	lines      []string
+	keepsLines bool
 }
 
 // interaction is something that happens outside of a process.
@@ -143,11 +144,11 @@ func (s *seam) release(i *interaction) {
 	s.mu.Lock()
 	s.steps++
 	s.mu.Unlock()
-	to := io.Writer(s.trace)
-	if s.lines != nil {
-		to = io.MultiWriter(s.trace, s.lines)
+	line := fmt.Sprintf("%d %s %s %s", time.Now().UnixNano(), i, i.content, result)
+	_, _ = io.WriteString(s.trace, line+"\n")
+	if s.keepsLines {
+		s.lines = append(s.lines, line)
 	}
-	fmt.Fprintf(to, "%d %s %s %s\n", time.Now().UnixNano(), i, i.content, result)
 	close(i.released)
 }
 
