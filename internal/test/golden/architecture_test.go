@@ -70,3 +70,23 @@ func TestArchitectureFilesExist(t *testing.T) {
 		}
 	}
 }
+
+// All packages in the test commands of CONTRIBUTING.md exist.
+func TestPackagesOfTestCommandsExist(t *testing.T) {
+	const root = "../../.."
+	doc, err := os.ReadFile(filepath.Join(root, "CONTRIBUTING.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile(`\./([\w/]+)(?:\{([\w,]+)\})?`).FindAllStringSubmatch(string(doc), -1)
+	if len(named) < 10 {
+		t.Fatalf("CONTRIBUTING.md names %d packages", len(named))
+	}
+	for _, name := range named {
+		for last := range strings.SplitSeq(name[2], ",") {
+			if info, err := os.Stat(filepath.Join(root, name[1]+last)); err != nil || !info.IsDir() {
+				t.Errorf("CONTRIBUTING.md names the package %s, which does not exist", name[1]+last)
+			}
+		}
+	}
+}
