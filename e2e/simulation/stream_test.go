@@ -37,12 +37,13 @@ type sharded struct {
 }
 
 // virtualShard has the records whose partition keys have a hash from low to high. Their sequence
-// numbers are at least from, and less than to. If to is empty, the shard is open.
+// numbers are at least from, and less than to. If to is empty, the shard is open. The record with the
+// sequence number before was the last one when the shard began.
 type virtualShard struct {
-	ID, Parent string
-	low, high  uint32
-	from, to   string
-	ended      time.Time
+	ID, Parent       string
+	low, high        uint32
+	before, from, to string
+	began, ended     time.Time
 }
 
 // maxOpen is the maximum number of open shards.
@@ -84,7 +85,7 @@ func (s *sharded) split(r *rand.Rand) error {
 		parts = [][2]uint32{{parent.low, parent.high}}
 	}
 	for _, part := range parts {
-		s.shards = append(s.shards, &virtualShard{ID: fmt.Sprintf("shardId-%020d-virtual", len(s.shards)), Parent: parent.ID, low: part[0], high: part[1], from: parent.to})
+		s.shards = append(s.shards, &virtualShard{ID: fmt.Sprintf("shardId-%020d-virtual", len(s.shards)), Parent: parent.ID, low: part[0], high: part[1], before: s.last, from: parent.to, began: parent.ended})
 	}
 	return nil
 }
@@ -185,6 +186,10 @@ func (s *sharded) request(operation string, body []byte) ([]byte, place) {
 	case "GetShardIterator":
 		at = place{s.shard(in["ShardId"].(string)), in["ShardIteratorType"] == "TRIM_HORIZON"}
 		in["ShardId"] = engineShard
+		// The engine keeps records for 24 hours.
+		if at.horizon && at.before != "" && time.Since(at.began) < 23*time.Hour {
+			in["ShardIteratorType"], in["SequenceNumber"] = "AFTER_SEQUENCE_NUMBER", at.before
+		}
 	case "GetRecords":
 		iterator, id, _ := strings.Cut(in["ShardIterator"].(string), " ")
 		id, isHorizon := strings.CutPrefix(id, "horizon ")
