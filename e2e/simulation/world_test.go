@@ -313,9 +313,6 @@ func (c *storeClient) Do(r *http.Request) (*http.Response, error) {
 	}
 	ctx := r.Context()
 	if c.process != nil {
-		if c.process.isCutOff() {
-			return nil, errUnreachable
-		}
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithCancel(ctx)
 		defer cancel()
@@ -329,7 +326,9 @@ func (c *storeClient) Do(r *http.Request) (*http.Response, error) {
 	sent := &interaction{from: c.from, name: operation, content: content, latency: storeLatency, delay: c.w.delayRequest}
 	var reply time.Duration
 	sent.run = func() string {
-		response, reply, failure = c.w.executeOnDisk(sent, request, body)
+		if failure = errUnreachable; c.process == nil || !c.process.isCutOff() {
+			response, reply, failure = c.w.executeOnDisk(sent, request, body)
+		}
 		return digest(response, failure)
 	}
 	if err := c.w.do(ctx, sent); err != nil {
