@@ -23,6 +23,7 @@ import (
 // The times of clients. Clients act in rounds, all at the same time, so that they change the same
 // records. Most of the day, they do nothing.
 const (
+	// roundInterval is the time from one round to the next. In a short simulation, it is less.
 	roundInterval = 4 * time.Minute
 	stepsPerRound = 5
 	// maxPause is the maximum time between two steps of a client in a round.
@@ -96,7 +97,9 @@ func (w *world) newClient(name, customer string) *workload.Client {
 }
 
 // round returns the time from one round to the next.
-func (w *world) round() time.Duration { return roundInterval * time.Duration(max(w.Stretch, 1)) }
+func (w *world) round() time.Duration {
+	return cmp.Or(w.Round, roundInterval) * time.Duration(max(w.Stretch, 1))
+}
 
 // url returns the URL of a random server.
 func url(r *rand.Rand) string { return fmt.Sprintf("http://%d%s", r.IntN(servers), server.PathGraphQL) }

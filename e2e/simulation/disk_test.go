@@ -177,7 +177,7 @@ var diskActions = []action{{"power loss", losePower}}
 
 // drawDisk draws whether the disk has faults, and which.
 func (s *scenario) drawDisk(r *rand.Rand) {
-	if s.Disk = r.IntN(4) == 0; !s.Disk {
+	if s.Disk = r.IntN(3) == 0; !s.Disk {
 		return
 	}
 	for _, kind := range diskFaults {
@@ -185,7 +185,7 @@ func (s *scenario) drawDisk(r *rand.Rand) {
 			s.Rates[kind] = []float64{0.01, 0.04}[r.IntN(2)]
 		}
 	}
-	if r.IntN(2) == 0 {
+	for range r.IntN(4) { // several times, so that it is chosen more often
 		s.Actions = append(s.Actions, diskActions[0].name)
 	}
 }

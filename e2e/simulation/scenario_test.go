@@ -26,6 +26,8 @@ type scenario struct {
 	// The seed determines all fields below. Each seed has only some of the faults and activities, so
 	// that one does not hide the others.
 
+	// Round, if not 0, is the time from one round of the clients to the next. Otherwise, it is roundInterval.
+	Round time.Duration
 	// Rates contains the probabilities of the faults of requests.
 	Rates map[faults.Kind]float64
 	// Actions are the names of the actions of the operator.
@@ -59,7 +61,7 @@ const orderExpiry = 40 * time.Minute
 
 // draw draws the scenario of a seed.
 func draw(seed uint64, d time.Duration) scenario {
-	s := scenario{Seed: seed, Duration: d, Rates: map[faults.Kind]float64{}}
+	s := scenario{Seed: seed, Duration: d, Round: min(roundInterval, d/10), Rates: map[faults.Kind]float64{}}
 	r := newSeam(seed).random("scenario")
 	for _, kinds := range [][]faults.Kind{storeFaults, {lateRequest}, {repeatedRecords}, toClients} {
 		for _, kind := range kinds {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -58,6 +59,7 @@ func simulate(t *testing.T, s scenario) (got result) {
 	// With one thread, simulations are faster. Goroutines that wake at the same time also draw their
 	// random numbers in the same sequence.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // a simulation needs little memory
 	cryptotest.SetGlobalRandom(t, s.Seed)
 	defer useMomentaryRandom(s.Seed)()
 	var unchecked []func() []string
