@@ -61,7 +61,7 @@ const orderExpiry = 40 * time.Minute
 
 // draw draws the scenario of a seed.
 func draw(seed uint64, d time.Duration) scenario {
-	s := scenario{Seed: seed, Duration: d, Round: min(roundInterval, d/10), Rates: map[faults.Kind]float64{}}
+	s := scenario{Seed: seed, Duration: d, Round: min(roundInterval, d/11), Rates: map[faults.Kind]float64{}}
 	r := newSeam(seed).random("scenario")
 	for _, kinds := range [][]faults.Kind{storeFaults, {lateRequest}, {repeatedRecords}, toClients} {
 		for _, kind := range kinds {

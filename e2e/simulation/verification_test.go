@@ -121,16 +121,21 @@ func (w *world) isBehind() bool {
 	return false
 }
 
-// keyLife is the time after which an idempotency key can be used again.
-const keyLife = 24 * time.Hour
+// keyLife is the time after which an idempotency key can be used again. It begins when the first request is
+// executed, and ends by the clock of a server, so a client cannot know it more exactly than keyLifeMargin.
+const (
+	keyLife       = 24 * time.Hour
+	keyLifeMargin = 5 * time.Minute
+)
 
 // countUses determines which requests with the same idempotency key are the same request.
 func (w *world) countUses() {
 	all := w.history.operations
 	slices.SortStableFunc(all, func(a, b operation) int { return cmp.Compare(a.at, b.at) })
 	type use struct {
-		number int
-		from   time.Duration
+		number   int
+		from     time.Duration
+		response string
 	}
 	uses := map[string]use{}
 	for i, o := range all {
@@ -138,11 +143,18 @@ func (w *world) countUses() {
 			continue // an error is not stored
 		}
 		u, known := uses[o.key()]
-		if known && o.at-u.from > keyLife {
-			u = use{u.number + 1, o.at}
+		response := ""
+		if o.returned > 0 {
+			response = o.response.String()
+		}
+		age := o.at - u.from
+		isOther := response != "" && u.response != "" && response != u.response
+		if known && (age > keyLife+keyLifeMargin || age > keyLife-keyLifeMargin && isOther) {
+			u = use{number: u.number + 1, from: o.at}
 		} else if !known {
 			u.from = o.at
 		}
+		u.response = cmp.Or(u.response, response)
 		uses[o.key()] = u
 		all[i].use = u.number
 	}
