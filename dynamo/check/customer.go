@@ -25,7 +25,9 @@ type customerVerifier struct {
 	// customers.
 	deletion model.Record
 	// unerased are the copies of orders that may contain personal data, although the customer was erased.
-	unerased []model.Record
+	// unerasedOrders are the orders' own records.
+	unerased       []model.Record
+	unerasedOrders map[model.Keys]model.Record
 	// lastEventBefore is the customer's last event, as read before the orders were counted.
 	lastEventBefore model.Record
 	// claimOwner is another customer's record, if the email address is reserved for that customer.
@@ -106,6 +108,9 @@ func (v *customerVerifier) read(ctx context.Context, c *check) error {
 	}
 	pages := 0
 	if v.copyCount, pages, err = c.client.customerOrders(ctx, v.id, v.addOrder); err != nil {
+		return err
+	}
+	if err := v.readUnerasedOrders(ctx, c); err != nil {
 		return err
 	}
 	if err := v.readSpending(ctx, c); err != nil {
@@ -288,14 +293,37 @@ func (v *customerVerifier) verifyDeletion(c *check, diag *diagnosis) {
 // isErased reports whether the customer is erased, or will be.
 func (v *customerVerifier) isErased() bool { return model.TextOf(v.deletion, "erasure") != "" }
 
-// verifyErasure reports the orders of an erased customer that are not marked as erased. A repair marks the
-// copies of these orders with higher versions, so it then removes the personal data from all their records.
+// ownKey returns the key of the order's own record, if rec is a customer's copy of it.
+func ownKey(b *model.KeyBuilder, rec model.Record) model.Keys {
+	return model.OrderByID.Key(b, commerce.OrderID(model.FirstPlaceholderValue(model.EntityCustomerOrder.SK, model.TextOf(rec, model.AttrSK))))
+}
+
+// readUnerasedOrders reads the orders' own records for the copies in unerased.
+//
+// Errors are wrapped by table.WrapError.
+func (v *customerVerifier) readUnerasedOrders(ctx context.Context, c *check) (err error) {
+	var keys []model.Keys
+	for _, rec := range v.unerased {
+		b := c.table.KeyBuilder()
+		if k := ownKey(b, rec); b.Err == nil {
+			keys = append(keys, k)
+		}
+	}
+	v.unerasedOrders, err = c.client.get(ctx, consistent, keys...)
+	return err
+}
+
+// verifyErasure reports the orders of an erased customer that are not marked as erased. A repair marks these
+// orders and the customer's copies of them, so it then removes the personal data from all their records.
 // Without such orders, an incomplete erasure becomes complete.
 func (v *customerVerifier) verifyErasure(diag *diagnosis, deleted *commerce.DeletedCustomer) {
 	for _, rec := range v.unerased {
 		diag.addFinding(kindErasure, model.KeyOf(rec), "the customer was erased, but the order was not", remedyRepair)
-		version := (&model.Reader{Record: rec}).Number(model.AttrVersion)
-		diag.fixes = append(diag.fixes, recordFix{key: model.KeyOf(rec), asRead: rec, set: model.Record{model.AttrErased: model.Bool(true), model.AttrVersion: model.Num(version + 1)}})
+		for _, r := range []model.Record{rec, v.unerasedOrders[ownKey(diag.table.KeyBuilder(), rec)]} {
+			if model.TextOf(r, model.AttrCustomerID) == string(v.id) {
+				diag.fixes = append(diag.fixes, recordFix{key: model.KeyOf(r), asRead: r, set: model.Record{model.AttrErased: model.Bool(true)}})
+			}
+		}
 	}
 	if len(v.unerased) == 0 && v.isErased() {
 		deleted.Erasure, deleted.ErasedTo = commerce.ErasureComplete, ""
