@@ -21,9 +21,9 @@ func (w *world) erase(ctx context.Context) {
 	if !w.sleep(ctx, time.Duration(r.Float64()*0.7*float64(w.Duration))) || !w.decide("erasure") {
 		return
 	}
-	w.readers.erasing = true
+	w.readers.erasing.Store(true)
 	c := w.newClient("eraser", "")
-	for !w.readers.erased {
+	for !w.readers.erased.Load() {
 		damaged := w.watchDamage()
 		attempt, cancel := context.WithTimeout(ctx, clientTimeout)
 		got, err := c.Send(attempt, url(r), workload.Mutation{Field: "eraseCustomer", Input: map[string]any{"customerId": erasedCustomer}})
@@ -37,17 +37,17 @@ func (w *world) erase(ctx context.Context) {
 			w.found("eraseCustomer: %v, %v", got, err)
 			return
 		default:
-			w.readers.erased = strings.Contains(got.RecordJSON, `"erased":true`)
+			w.readers.erased.Store(strings.Contains(got.RecordJSON, `"erased":true`))
 		}
 	}
 }
 
 // verifyErasure verifies that no personal data of the erased customer is left.
 func (w *world) verifyErasure(a *storetest.AuditResult) {
-	if !w.readers.erasing || w.damaged {
+	if !w.readers.erasing.Load() || w.damaged {
 		return
 	}
-	if !w.readers.erased {
+	if !w.readers.erased.Load() {
 		w.found("the erasure of customer %s is not complete", erasedCustomer)
 		return
 	}

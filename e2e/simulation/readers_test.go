@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ordergraph/ordergraph/internal/test/storetest"
@@ -24,7 +25,7 @@ type readers struct {
 	// half contains an export in the middle of the simulation.
 	half map[storetest.Key]string
 	// erasing and erased are true if the erasure of a customer has begun and ended.
-	erasing, erased bool
+	erasing, erased atomic.Bool
 }
 
 // walk contains the orders that a list contained while they changed.
