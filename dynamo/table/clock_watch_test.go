@@ -181,7 +181,7 @@ func TestEveryRequestComparesTheClocks(t *testing.T) {
 				return err
 			},
 		} {
-			// A new store does not follow the layout, so nothing else compares the clocks.
+			// A new store does not follow the layout, so only the request compares the clocks.
 			store, err := dynamo.New(storetest.WithResponseDate(db, c.dynamoDB), dynamo.Options{Table: fixture.TableName(), Clock: c.server})
 			if err != nil {
 				t.Fatal(err)
