@@ -438,6 +438,32 @@ func damages() []damage {
 	}
 }
 
+// A repair erases the orders that an erasure has missed, and does not change their versions, because it adds
+// no events.
+func TestErasedOrdersKeepTheirVersions(t *testing.T) {
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+		r := storetest.NewRawTable(t, db, storetest.SmallDataset(t, 3), dynamo.Options{})
+		rec := deletedCustomer("c2")
+		rec["erasure"] = storetest.Str("incomplete")
+		r.Put(rec)
+		r.Delete("CUSTOMER#c2", "#METADATA")
+		before := r.All()
+		r.Check(check.Options{Repair: true})
+		orders := 0
+		for key, rec := range r.All() {
+			if now := storetest.Record(rec); now.Text("customerId") == "c2" && now.Text("entity") == "order" {
+				orders++
+				if was := storetest.Record(before[key]).Int("version"); now.Int("version") != was || !now.Has("erased") {
+					t.Errorf("%s has version %d, want %d; erased: %t", key, now.Int("version"), was, now.Has("erased"))
+				}
+			}
+		}
+		if orders == 0 {
+			t.Error("the customer has no orders")
+		}
+	})
+}
+
 // Every damage is found with its kind and no other. A repair fixes only this damage. Then
 // the table is clean. By default, DynamoDB Local runs every twelfth damage, otherwise every
 // fourth.

@@ -57,7 +57,7 @@ func (r result) summary(s scenario) string {
 // simulate runs a simulation.
 func simulate(t *testing.T, s scenario) (got result) {
 	// With one thread, simulations are faster. Goroutines that wake at the same time also draw their
-	// random numbers in the same sequence.
+	// IDs in the same sequence.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // a simulation needs little memory
 	cryptotest.SetGlobalRandom(t, s.Seed)
