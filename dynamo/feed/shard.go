@@ -126,11 +126,17 @@ func (r *shardReader) atEnd() bool { return r.position.kind == endOfShard }
 //
 // Errors: errStreamGone, and the errors of table.WrapError.
 func (r *shardReader) readOnce(ctx context.Context) (int, error) {
+	before, atHorizon := r.shard.readAt, r.position.kind == streamtypes.ShardIteratorTypeTrimHorizon
 	records, err := r.fetch(ctx)
 	if err != nil {
 		return 0, err
 	}
-	r.run.feed.lag.updateLag(r.shard, records, r.run.feed.table.Now())
+	now := r.run.feed.table.Now()
+	r.run.feed.lag.updateLag(r.shard, records, now)
+	// A read from the oldest record does not fail if the stream has deleted records before.
+	if atHorizon && r.gapCause == nil && now.Sub(before) > r.opts.Retention/2 {
+		r.gapCause = fmt.Errorf("shard %s of the stream was read so late that its first records can be deleted", r.shard.id)
+	}
 	// Report the gap before the records that follow it.
 	if r.gapCause != nil {
 		r.run.reportGap(r.gapCause)
@@ -163,6 +169,8 @@ func (r *shardReader) fetch(ctx context.Context) ([]streamtypes.Record, error) {
 	}
 	if r.iterator = out.NextShardIterator; r.iterator == nil {
 		r.position = position{kind: endOfShard}
+	} else {
+		r.shard.readAt = r.run.feed.table.Now()
 	}
 	return out.Records, nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -194,6 +195,28 @@ func (s *simulatedStream) splitUnseen() {
 			sh.unlisted = 10
 		}
 	}
+}
+
+// splitUntilTrimmed splits the shards, calls change, and removes all records so far. The new shards are
+// listed only after that.
+func (s *simulatedStream) splitUntilTrimmed(change func()) {
+	s.split()
+	setUnlisted := func(lists int) {
+		for _, sh := range s.shards {
+			if sh.end < 0 {
+				sh.unlisted = lists
+			}
+		}
+	}
+	s.mu.Lock()
+	setUnlisted(math.MaxInt)
+	s.mu.Unlock()
+	change()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.readEngine()
+	s.trimmed = len(s.records)
+	setUnlisted(0)
 }
 
 // trim removes all records so far and expires all iterators. It does nothing if a shard has no

@@ -28,6 +28,8 @@ type StreamOptions struct {
 	// ShardListInterval is the time between reads of the stream's list of shards. The default is 30 s.
 	// The list is also read soon after a shard has ended.
 	ShardListInterval time.Duration
+	// Retention is how long the stream keeps its records. The default is 24 h, as in DynamoDB.
+	Retention time.Duration
 }
 
 // StreamSource returns a Source that reads the table's stream from DynamoDB Streams. The stream
@@ -41,6 +43,7 @@ func StreamSource(client *dynamodbstreams.Client, opts StreamOptions) Source {
 	setDefault(&opts.MinPause, 250*time.Millisecond)
 	setDefault(&opts.MaxPause, max(time.Second, opts.MinPause))
 	setDefault(&opts.ShardListInterval, 30*time.Second)
+	setDefault(&opts.Retention, 24*time.Hour)
 	return &streamSource{client: client, opts: opts}
 }
 
@@ -99,6 +102,9 @@ type shard struct {
 	// started is true if a reader has been started. finished is true if the shard has been read to its
 	// end. If the shard need not be read, both are true.
 	started, finished bool
+	// readAt is the last time at which the shard, or the one before it, was read and had not ended. So
+	// records of a later shard are not much older. If it is not known, readAt is the zero time.
+	readAt time.Time
 }
 
 // shardEnd reports that a shard has been read to its end. If err is set, reading the shard has
@@ -124,6 +130,7 @@ func (r *streamReader) read(ctx context.Context, missed error) (began bool, err 
 	var open []*shardReader
 	for _, description := range descriptions {
 		sh := r.addShard(description)
+		sh.readAt = r.run.feed.table.Now()
 		// A shard that has already ended receives no more changes, so do not read it.
 		sh.started, sh.finished = true, description.SequenceNumberRange != nil && description.SequenceNumberRange.EndingSequenceNumber != nil
 		if !sh.finished {
@@ -247,7 +254,9 @@ func (r *streamReader) startReadyShards(ctx context.Context) {
 			continue
 		}
 		if parent := r.shards[sh.parent]; parent == nil || parent.finished {
-			sh.started = true
+			if sh.started = true; parent != nil {
+				sh.readAt = parent.readAt
+			}
 			r.startReader(ctx, &shardReader{streamReader: r, shard: sh, position: position{kind: streamtypes.ShardIteratorTypeTrimHorizon}})
 		}
 	}

@@ -315,6 +315,26 @@ func TestChildShardsListedLate(t *testing.T) {
 	f.expectChanges(w, "item_set")
 }
 
+// A read from the oldest record of a shard does not fail if earlier records were trimmed. So if a child
+// shard is first read after a large part of the retention, missed events are read from the timelines.
+func TestChildShardReadTooLate(t *testing.T) {
+	var log storetest.Log
+	f, shape := newSimulatedStream(t, &log)
+	streams := storetest.StreamsClient(f.db, func(o *dynamodbstreams.Options) { o.HTTPClient = shape })
+	opts := fastOptions
+	opts.Retention = time.Nanosecond
+	f.feed = f.store.OpenFeed(feed.StreamSource(streams, opts), feed.Options{})
+	t.Cleanup(f.feed.Close)
+	id := f.placeOrder("c1")
+	ofOrder, ofCustomer := f.subscribeOrder(id, ""), f.subscribeCustomer("c1", "")
+	f.setQuantity(id, 2)
+	f.expectChanges(ofOrder, "item_set")
+	f.expectChanges(ofCustomer, "item_set")
+	shape.splitUntilTrimmed(func() { f.setQuantity(id, 3) })
+	f.expectChanges(ofOrder, "item_set")
+	f.expectChanges(ofCustomer, "item_set")
+}
+
 // Each shard has one reader for all subscriptions, and no reader after the last subscription.
 func TestOneReaderPerShard(t *testing.T) {
 	var log storetest.Log

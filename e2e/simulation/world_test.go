@@ -216,7 +216,7 @@ func (w *world) startServer(number int) *process {
 		w.Fatal(err)
 	}
 	streams := dynamodbstreams.New(dynamodbstreams.Options{Region: "us-east-1", Credentials: db.Options().Credentials, BaseEndpoint: db.Options().BaseEndpoint, HTTPClient: client, Retryer: faults.OneAttempt()})
-	p.feed = store.OpenFeed(feed.StreamSource(streams, feed.StreamOptions{MinPause: time.Second, MaxPause: 20 * time.Second}), feed.Options{Log: logger})
+	p.feed = store.OpenFeed(feed.StreamSource(streams, feed.StreamOptions{MinPause: time.Second, MaxPause: 20 * time.Second, Retention: w.Retention}), feed.Options{Log: logger})
 	options := graph.Options{Store: store, Feed: p.feed, Cursors: paging.NewCursorSigner([]byte("a key for tests"))}
 	p.handler, err = server.New(server.Options{Graph: options, Auth: authenticator, Log: logger, NoGraphiQL: true})
 	if err != nil {
@@ -313,6 +313,9 @@ func (c *storeClient) Do(r *http.Request) (*http.Response, error) {
 	}
 	ctx := r.Context()
 	if c.process != nil {
+		if c.process.ctx.Err() != nil {
+			return nil, errKilled // its goroutines end later
+		}
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithCancel(ctx)
 		defer cancel()
