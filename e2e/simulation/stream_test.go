@@ -49,11 +49,12 @@ type virtualShard struct {
 // maxOpen is the maximum number of open shards.
 const maxOpen = 4
 
-// place is a place in a shard. At the horizon, the next record is the oldest one that the stream still
-// has.
+// place is a place in a shard. At the horizon, the next record is the oldest one that the stream had at
+// the first request for records, whose time is since.
 type place struct {
 	*virtualShard
 	horizon bool
+	since   time.Time
 }
 
 const engineShard = "shardId-00000000000000000000-embedded"
@@ -184,16 +185,19 @@ func (s *sharded) request(operation string, body []byte) ([]byte, place) {
 	var at place
 	switch operation {
 	case "GetShardIterator":
-		at = place{s.shard(in["ShardId"].(string)), in["ShardIteratorType"] == "TRIM_HORIZON"}
+		at = place{virtualShard: s.shard(in["ShardId"].(string)), horizon: in["ShardIteratorType"] == "TRIM_HORIZON"}
 		in["ShardId"] = engineShard
 		// The engine keeps records for 24 hours.
 		if at.horizon && at.before != "" && time.Since(at.began) < 23*time.Hour {
 			in["ShardIteratorType"], in["SequenceNumber"] = "AFTER_SEQUENCE_NUMBER", at.before
 		}
 	case "GetRecords":
-		iterator, id, _ := strings.Cut(in["ShardIterator"].(string), " ")
-		id, isHorizon := strings.CutPrefix(id, "horizon ")
-		in["ShardIterator"], at = iterator, place{s.shard(id), isHorizon}
+		words := strings.Fields(in["ShardIterator"].(string))
+		in["ShardIterator"], at = words[0], place{virtualShard: s.shard(words[1]), horizon: len(words) > 2, since: time.Now()}
+		if len(words) > 3 {
+			nanoseconds, _ := strconv.ParseInt(words[3], 10, 64)
+			at.since = time.Unix(0, nanoseconds)
+		}
 	case "DescribeStream":
 		delete(in, "ExclusiveStartShardId") // all shards are on one page
 	}
@@ -228,10 +232,14 @@ var errTrimmed = errors.New("the stream has deleted records")
 
 // iterator adds a place to an iterator of the engine.
 func (at place) iterator(of string) string {
+	of += " " + at.ID
 	if at.horizon {
 		of += " horizon"
+		if !at.since.IsZero() {
+			of += fmt.Sprint(" ", at.since.UnixNano())
+		}
 	}
-	return of + " " + at.ID
+	return of
 }
 
 func (s *sharded) change(i *interaction, at place, repeated bool, body []byte) ([]byte, error) {
@@ -254,7 +262,7 @@ func (s *sharded) change(i *interaction, at place, repeated bool, body []byte) (
 		for _, record := range page.Records {
 			has, isPast, created := at.has(record)
 			isTrimmed := time.Since(created) > s.retention
-			if at.horizon = at.horizon && isTrimmed; has && !isTrimmed {
+			if at.horizon = at.horizon && at.since.Sub(created) > s.retention; has && !isTrimmed {
 				out.Records = append(out.Records, record)
 			} else if has && !at.horizon {
 				return nil, errTrimmed
