@@ -204,7 +204,7 @@ func (w *world) verifyResponses(a *storetest.AuditResult) {
 
 // personalFields are the fields that a replay reads from the current record, and those that depend on
 // them.
-var personalFields = []string{"name", "email", "phoneNumbers", "shippingAddress", "billingAddress", "contact", "hold", "availableTransitions", "rejectionReason"}
+var personalFields = []string{"name", "email", "phoneNumbers", "shippingAddress", "billingAddress", "contact", "hold", "availableTransitions", "rejectionReason", "actor", "reason"}
 
 // withoutPersonal returns a response without the data that a replay reads from the current record
 // (docs/adr/0061-erasure.md).
@@ -213,8 +213,11 @@ func (w *world) withoutPersonal(a workload.Response) string {
 	if err := json.Unmarshal([]byte(a.RecordJSON), &record); err != nil {
 		w.found("a response contains the record %s: %v", a.RecordJSON, err)
 	}
-	for _, name := range personalFields {
-		delete(record, name)
+	lines, _ := record["lines"].([]any)
+	for _, part := range append(lines, record) {
+		for _, name := range personalFields {
+			delete(part.(map[string]any), name)
+		}
 	}
 	return fmt.Sprint(record)
 }
