@@ -43,7 +43,7 @@ func (e *exitStatusError) Error() string {
 func (e *exitStatusError) Unwrap() error { return e.err }
 
 func checkCommand(ctx context.Context, args []string, env Environment) error {
-	opts, asJSON := check.Options{Segments: checkSegments, Parallel: checkConcurrency}, false
+	opts, asJSON := check.Options{Segments: checkSegments, Parallel: checkConcurrency, IndexLag: env.IndexLag}, false
 	err := parseArgs("check", args, 0, func(set *flag.FlagSet) {
 		defineStoreFlags(set, &env)
 		set.BoolVar(&opts.Repair, "repair", false, "repair the inconsistencies that can be repaired automatically")

@@ -54,6 +54,8 @@ type Environment struct {
 	// and reports whether it was still pending. Commands use AfterFunc for periodic work, such as
 	// reading files with secrets again. If AfterFunc is nil, they use time.AfterFunc.
 	AfterFunc func(d time.Duration, f func()) (stop func() bool)
+	// IndexLag is check.Options.IndexLag for the command check.
+	IndexLag time.Duration
 
 	// closers contains one function for each store that the command has opened. When the command has
 	// ended, run calls these functions to close the stores.

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/ordergraph/ordergraph/dynamo/check"
 	"github.com/ordergraph/ordergraph/dynamo/model"
 	"github.com/ordergraph/ordergraph/internal/cli"
 	"github.com/ordergraph/ordergraph/internal/config"
@@ -54,6 +55,7 @@ func start(ctx context.Context, line string, variables ...string) *command {
 // startIn is like start, but the command runs in the given environment.
 func startIn(ctx context.Context, environment cli.Environment, line string, variables ...string) *command {
 	c := &command{listening: make(chan net.Addr, 1), done: make(chan struct{})}
+	environment.IndexLag = check.NoIndexLag // neither engine has a lag
 	environment.Stdout, environment.Stderr, environment.OnListening = &c.stdout, &c.stderr, func(addr net.Addr) { c.listening <- addr }
 	environment.Getenv = func(name string) string {
 		for _, v := range variables {

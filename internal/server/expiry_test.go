@@ -1,9 +1,9 @@
 package server_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -70,12 +70,15 @@ func TestOrdersExpire(t *testing.T) {
 		kills := 0
 		killed := func(at int) { // a server that is killed after its request number "at"
 			n := 0
+			ctx, kill := context.WithCancel(t.Context())
+			defer kill()
 			lossy := dynamodb.New(db.Options(), func(o *dynamodb.Options) {
 				next := o.HTTPClient
 				o.HTTPClient = storetest.HTTPFunc(func(r *http.Request) (*http.Response, error) {
 					if n++; n > at {
 						kills++
-						return nil, fmt.Errorf("killed")
+						kill()
+						return nil, ctx.Err()
 					}
 					return next.Do(r)
 				})
@@ -85,7 +88,7 @@ func TestOrdersExpire(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, _ = store.ExpireOrders(t.Context())
+			_, _ = store.ExpireOrders(ctx)
 		}
 		for at := range 4 {
 			killed(at)
