@@ -44,6 +44,8 @@ type interaction struct {
 	// from is the process or client, such as "server 1". name is the kind, such as the name of a
 	// DynamoDB operation. content sorts interactions that arrive at the same time.
 	from, name, content string
+	// forRequest is the client's request for which a server sends this one. It also sorts interactions.
+	forRequest string
 	// latency is the maximum time until the scheduler releases the interaction.
 	latency time.Duration
 	// delay, if set, returns a further delay.
@@ -127,13 +129,13 @@ func (s *seam) receive() {
 		return
 	}
 	slices.SortFunc(arrived, func(a, b *interaction) int {
-		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.name, b.name), cmp.Compare(a.content, b.content))
+		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.name, b.name), cmp.Compare(a.content, b.content), cmp.Compare(a.forRequest, b.forRequest))
 	})
 	for n, i := range arrived {
 		key := i.from + " " + i.name
 		// Equal interactions that arrive at the same time have one number, and so the same faults. Nothing
 		// else tells which of two goroutines has sent which.
-		if n == 0 || i.from != arrived[n-1].from || i.name != arrived[n-1].name || i.content != arrived[n-1].content {
+		if n == 0 || i.from != arrived[n-1].from || i.name != arrived[n-1].name || i.content != arrived[n-1].content || i.forRequest != arrived[n-1].forRequest {
 			s.ordinals[key]++
 		}
 		i.ordinal = s.ordinals[key]

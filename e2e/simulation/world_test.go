@@ -326,7 +326,8 @@ func (c *storeClient) Do(r *http.Request) (*http.Response, error) {
 	request.Body = io.NopCloser(bytes.NewReader(body))
 	var response *http.Response
 	var failure error
-	sent := &interaction{from: c.from, name: operation, content: content, latency: storeLatency, delay: c.w.delayRequest}
+	forRequest, _ := ctx.Value(requestKey{}).(string)
+	sent := &interaction{from: c.from, name: operation, content: content, forRequest: forRequest, latency: storeLatency, delay: c.w.delayRequest}
 	var reply time.Duration
 	sent.run = func() string {
 		if failure = errUnreachable; c.process == nil || !c.process.isCutOff() {
@@ -340,7 +341,7 @@ func (c *storeClient) Do(r *http.Request) (*http.Response, error) {
 	if failure != nil {
 		return nil, failure
 	}
-	replied := &interaction{from: c.from, name: operation + " reply", content: content, latency: storeLatency + reply, run: func() string { return "" }}
+	replied := &interaction{from: c.from, name: operation + " reply", content: content, forRequest: forRequest, latency: storeLatency + reply, run: func() string { return "" }}
 	if err := c.w.do(ctx, replied); err != nil {
 		return nil, err
 	}
@@ -384,6 +385,9 @@ func digest(r *http.Response, err error) string {
 	return strconv.Itoa(r.StatusCode) + " " + fingerprint(body)
 }
 
+// requestKey is the key of a context's value for the name of a client's request.
+type requestKey struct{}
+
 // RoundTrip sends a request of a client to a server. The host of its URL is the number of the
 // server, and its user agent the name of the client.
 func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -410,7 +414,7 @@ func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
 	if p == nil || lost && late > 0 {
 		return nil, errUnreachable
 	}
-	requestContext, cancel := context.WithCancel(p.ctx)
+	requestContext, cancel := context.WithCancel(context.WithValue(p.ctx, requestKey{}, arrival.String()))
 	inner := httptest.NewRequest(r.Method, "http://localhost"+r.URL.Path, bytes.NewReader(body)).WithContext(requestContext)
 	inner.Header = r.Header.Clone()
 	inner.RemoteAddr = "192.0.2.1:1234"
