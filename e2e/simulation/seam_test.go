@@ -44,7 +44,7 @@ type interaction struct {
 	// from is the process or client, such as "server 1". name is the kind, such as the name of a
 	// DynamoDB operation. content sorts interactions that arrive at the same time.
 	from, name, content string
-	// forRequest is the client's request for which a server sends this one. It also sorts interactions.
+	// forRequest is the client's request that a server answers with this one. It also sorts interactions.
 	forRequest string
 	// latency is the maximum time until the scheduler releases the interaction.
 	latency time.Duration
@@ -133,8 +133,8 @@ func (s *seam) receive() {
 	})
 	for n, i := range arrived {
 		key := i.from + " " + i.name
-		// Equal interactions that arrive at the same time have one number, and so the same faults. Nothing
-		// else tells which of two goroutines has sent which.
+		// Equal interactions that arrive at the same time have one number, and so the same faults, because
+		// the sequence of the goroutines that have sent them is random.
 		if n == 0 || i.from != arrived[n-1].from || i.name != arrived[n-1].name || i.content != arrived[n-1].content || i.forRequest != arrived[n-1].forRequest {
 			s.ordinals[key]++
 		}
