@@ -264,8 +264,12 @@ func (w *world) verifyAcknowledged(a *storetest.AuditResult) {
 	for pk := range a.IdempotencyRecords {
 		keys[pk[strings.LastIndexByte(pk, '#')+1:]] = true
 	}
+	first := map[string]time.Duration{} // the time of the first request with a key
 	for _, o := range w.history.operations {
-		if key := o.IdempotencyKey(); key != "" && o.returned > 0 && o.response.Succeeded() && !keys[key] && time.Since(w.start)-o.at < idempotencyLife {
+		if _, ok := first[o.key()]; !ok {
+			first[o.key()] = o.at
+		}
+		if key := o.IdempotencyKey(); key != "" && o.returned > 0 && o.response.Succeeded() && !keys[key] && time.Since(w.start)-first[o.key()] < idempotencyLife {
 			w.found("%s was acknowledged, but its record with the key %s does not exist", o.decision, key)
 		}
 	}
