@@ -52,8 +52,11 @@ func (w *clockWatch) Do(r *http.Request) (*http.Response, error) {
 // in whole seconds, at an unknown time between sent and received, so compare tolerates this
 // uncertainty.
 func (w *clockWatch) compare(sent, received time.Time, date string) {
-	second := received.Unix()
-	if last := w.compared.Load(); last == second || !w.compared.CompareAndSwap(last, second) {
+	// The local clock can change during a request, so a response to a long one does not show that the
+	// clocks agree. Another response in the same second can show that they differ.
+	took, second := received.Sub(sent), received.Unix()
+	long := took < 0 || took > MaxClockDifference
+	if last := w.compared.Load(); !long && (last == second || !w.compared.CompareAndSwap(last, second)) {
 		return
 	}
 	at, err := http.ParseTime(date)
@@ -66,6 +69,9 @@ func (w *clockWatch) compare(sent, received time.Time, date string) {
 		ahead = sent.Sub(middle)
 	case received.Sub(at) < -MaxClockDifference:
 		ahead = received.Sub(middle)
+	}
+	if long && ahead == 0 {
+		return
 	}
 	if before := w.ahead.Swap(int64(ahead)); (before == 0) != (ahead == 0) {
 		w.onChange(ahead)

@@ -233,6 +233,34 @@ func TestSlowRequestsDoNotMakeClocksDiffer(t *testing.T) {
 	})
 }
 
+// A clock that jumps during a request is found by the next one, also in the same second. The first one
+// cannot show it, because DynamoDB may have sent its Date before or after the jump.
+func TestClockThatJumpsDuringARequest(t *testing.T) {
+	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
+		c, jump := &clocks{now: time.Now()}, time.Duration(0)
+		dated := storetest.WithResponseDate(db, c.dynamoDB)
+		jumping := dynamodb.New(dated.Options(), func(o *dynamodb.Options) {
+			next := o.HTTPClient
+			o.HTTPClient = storetest.HTTPFunc(func(r *http.Request) (*http.Response, error) {
+				response, err := next.Do(r)
+				c.mu.Lock()
+				defer c.mu.Unlock()
+				c.ahead, jump = c.ahead+jump, 0
+				return response, err
+			})
+		})
+		store := storetest.NewTable(t, jumping, dynamo.Options{Clock: c.server})
+		for _, ahead := range []time.Duration{time.Hour, -time.Hour} {
+			c.setAhead(0)
+			jump = ahead
+			_ = store.Ping(t.Context())
+			if err := store.Ping(t.Context()); !errors.As(err, new(*table.ClockError)) {
+				t.Errorf("after a jump by %s, got %v", ahead, err)
+			}
+		}
+	})
+}
+
 // Responses without a Date are not compared.
 func TestResponsesWithoutDate(t *testing.T) {
 	storetest.ForEachEngine(t, func(t *testing.T, db *dynamodb.Client) {
