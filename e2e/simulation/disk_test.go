@@ -85,7 +85,13 @@ func (w *world) openEngine() {
 	if err != nil {
 		return
 	}
-	w.drive = &drive{Disk: d, w: w, directory: w.TempDir()}
+	// Errors name the file, and responses can be cut off in the middle. So its path always has the same length.
+	directory := w.TempDir()
+	directory = filepath.Join(directory, strings.Repeat("d", max(1, 200-len(directory))))
+	if err := os.Mkdir(directory, 0o700); err != nil {
+		w.Fatal(err)
+	}
+	w.drive = &drive{Disk: d, w: w, directory: directory}
 	if err := os.WriteFile(w.drive.path(), nil, 0o600); err != nil {
 		w.Fatal(err)
 	}
