@@ -135,7 +135,7 @@ func (r *shardReader) readOnce(ctx context.Context) (int, error) {
 	r.run.feed.lag.updateLag(r.shard, records, now)
 	// A read from the oldest record does not fail if the stream has deleted records before.
 	if atHorizon && r.gapCause == nil && now.Sub(before) > r.opts.Retention/2 {
-		r.gapCause = fmt.Errorf("shard %s of the stream was read so late that its first records can be deleted", r.shard.id)
+		r.gapCause = fmt.Errorf("shard %s was read so late that the stream may have deleted its first records", r.shard.id)
 	}
 	// Report the gap before the records that follow it.
 	if r.gapCause != nil {

@@ -22,7 +22,7 @@ type clockWatch struct {
 	// they agree again. ahead is the difference, or 0 if the clocks agree again.
 	onChange func(ahead time.Duration)
 	// compared is the Unix time of the last comparison in seconds. The clocks are compared at most
-	// once per second.
+	// once per second, and after each long request.
 	compared atomic.Int64
 	// ahead is the time of the local clock minus the time of DynamoDB's clock, in nanoseconds. It is 0
 	// if the difference is at most MaxClockDifference.
