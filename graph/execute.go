@@ -54,10 +54,6 @@ type pathElement struct {
 	index int
 }
 
-// responseMark marks the start of a value in the response. If the value contains a null that the
-// schema does not allow, the execution truncates the response to the mark.
-type responseMark struct{ offset, values int }
-
 // newExecution prepares an execution of an operation.
 func (e *Executor) newExecution(ctx context.Context, o *admittedOperation) *execution {
 	x := &execution{
@@ -91,12 +87,13 @@ func (e *Executor) run(ctx context.Context, o *admittedOperation, change *feed.O
 	}
 	o.prepared.ResponseBytes.Store(int64(min(len(data), operation.MaxInitialResponseCapacity)))
 	response = x.respond(data)
-	return response, x.actualCost(len(data) + x.dropped + x.errorBytes)
+	return response, x.actualCost(len(data) + x.dropped + x.removed + x.errorBytes)
 }
 
 // actualCost returns the cost of an execution in points. It is the highest of the costs of the
 // response's values, its bytes and the reads, plus the cost of mutations. The parameter bytes is
-// the size of the response.
+// the size of the response. Values and bytes that an error has removed count, because they took the
+// same time.
 func (x *execution) actualCost(bytes int) int {
 	responseCost := x.values + x.pages*operation.ListCost + x.operation.prepared.LinePoints(x.operation.Variables)
 	return max(responseCost, bytes/operation.BytesPerPoint, x.executor.limits.Requests-max(0, x.budget.Remaining())) + x.mutations*operation.MutationCost + int(operation.WritePoints(x.written.WriteUnits()))
@@ -255,24 +252,16 @@ func (x *execution) writeRoot(field func(*operation.Field) bool) []byte {
 // writeRootField writes the value of a root field. recoverPanic handles panics of resolvers. If
 // other code panics, writeRootField records an error, and the root field becomes null.
 func (x *execution) writeRootField(f *operation.Field, field func(*operation.Field) bool) (written bool) {
-	start := x.mark()
+	start := x.offset()
 	defer func() {
 		if panicked := recover(); panicked != nil {
 			x.recordPanic(x.pathContext(f), panicked)
 			x.path = x.path[:0]
-			x.rewind(start)
+			x.truncate(start)
 			written = !f.Definition.Type.NonNull && x.writeNull()
 		}
 	}()
 	return field(f)
-}
-
-func (x *execution) mark() responseMark { return responseMark{x.offset(), x.values} }
-
-// rewind restores the state of the response at a mark: its output and its number of values.
-func (x *execution) rewind(m responseMark) {
-	x.truncate(m.offset)
-	x.values = m.values
 }
 
 // begin writes the name of a field and adds 1 to the number of values.
@@ -281,17 +270,18 @@ func (x *execution) begin(f *operation.Field) {
 	x.out = append(x.out, f.Key...)
 }
 
-func (x *execution) openObject() responseMark {
-	start := x.mark()
+// openObject starts an object and returns its offset.
+func (x *execution) openObject() int {
+	start := x.offset()
 	x.out = append(x.out, '{')
 	return start
 }
 
 // closeObject ends an object. If valid is false, the object contains a null that the schema does
 // not allow. closeObject then removes the object from the response and returns false.
-func (x *execution) closeObject(start responseMark, valid bool) bool {
+func (x *execution) closeObject(start int, valid bool) bool {
 	if !valid {
-		x.rewind(start)
+		x.truncate(start)
 		return false
 	}
 	x.out = append(x.out, '}')
@@ -305,8 +295,8 @@ func (x *execution) enter(f *operation.Field) { x.path = append(x.path, pathElem
 func (x *execution) leave() { x.path = x.path[:len(x.path)-1] }
 
 // openList starts a list and appends its field to the path. element sets the index in the path.
-func (x *execution) openList(f *operation.Field) responseMark {
-	start := x.mark()
+func (x *execution) openList(f *operation.Field) int {
+	start := x.offset()
 	x.enter(f)
 	x.out = append(x.out, '[')
 	return start
@@ -321,10 +311,10 @@ func (x *execution) element(i int) {
 }
 
 // closeList ends a list in the same way as closeObject ends an object.
-func (x *execution) closeList(start responseMark, valid bool) bool {
+func (x *execution) closeList(start int, valid bool) bool {
 	x.leave()
 	if !valid {
-		x.rewind(start)
+		x.truncate(start)
 		return false
 	}
 	x.out = append(x.out, ']')

@@ -92,6 +92,27 @@ func TestLargeResponsesCostTheirBytes(t *testing.T) {
 	}
 }
 
+// An error that removes a part of the response does not make the request cheaper.
+func TestRemovedPartsOfTheResponseCost(t *testing.T) {
+	const invalid = ` customers(after: "invalid") { nodes { id } }`
+	for name, query := range map[string]string{
+		"bytes":  `{ a: _service { sdl } b: _service { sdl }%s }`,
+		"values": `{ a: customers { nodes { id name email orders { nodes { id status } } } }%s }`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			e, _ := newRateLimitedExecutor(t, 10_000, 1, Options{Limits: document.Limits{Cost: 10_000}})
+			whole := e.Execute(t.Context(), Request{Query: fmt.Sprintf(query, "")})
+			removed := e.Execute(t.Context(), Request{Query: fmt.Sprintf(query, invalid)})
+			if string(removed.Data) != "null" || len(removed.Errors) != 1 || len(whole.Errors) > 0 {
+				t.Fatalf("the data is %.100s (%v, %v)", removed.Data, removed.Errors, whole.Errors)
+			}
+			if got, least := costExtension(t, removed).Actual, costExtension(t, whole).Actual; least < 40 || got < least {
+				t.Errorf("a response of %d points costs %d points if an error removes it", least, got)
+			}
+		})
+	}
+}
+
 // Parsing, validating and preparing a document costs points, whether the document is valid or not.
 // A cached document costs nothing. The points are part of the operation's cost.
 func TestDocumentWorkCosts(t *testing.T) {

@@ -12,8 +12,9 @@ import (
 // necessary, because long values and aliases do not increase the cost of an operation.
 type boundedResponse struct {
 	out []byte
-	// limit is the maximum length of out. dropped counts the bytes that were not stored.
-	limit, dropped int
+	// limit is the maximum length of out. dropped counts the bytes that were not stored, and removed
+	// those that truncate has removed.
+	limit, dropped, removed int
 }
 
 // responseSlack is the number of bytes by which a response may exceed its limit before dropExcess
@@ -40,6 +41,7 @@ func (r *boundedResponse) dropExcess() {
 
 // truncate shortens the response to an offset and stops counting dropped bytes after it.
 func (r *boundedResponse) truncate(offset int) {
+	r.removed += r.offset() - offset
 	if r.dropped == 0 {
 		r.out = r.out[:offset]
 		return
