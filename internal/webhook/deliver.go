@@ -17,19 +17,35 @@ type round struct {
 	*endpoint
 	webhook *commerce.Webhook
 	secrets []string
+	// failing reports whether the last delivery before the round failed.
+	failing bool
 }
 
 // deliver delivers the events of orders whose retry is due, and new events. After failures, it
-// begins with the one or the other in turn, because only one request may be possible.
+// begins with the one or the other in turn, because only one request may be possible. When a
+// delivery shows that the endpoint is available again, it continues with the oldest events.
 //
 // Errors: errors from table.WrapError. An error of the endpoint is no error here.
 func (r round) deliver(ctx context.Context) error {
+	failures := r.failures()
+	r.failing = failures > 0
 	parts := []func(context.Context) error{r.deliverDue, r.deliverNew}
-	if r.failures()%2 == 1 {
+	if failures%2 == 1 {
 		slices.Reverse(parts)
 	}
-	return errors.Join(parts[0](ctx), parts[1](ctx))
+	err := parts[0](ctx)
+	if !r.recovered() {
+		err = errors.Join(err, parts[1](ctx))
+	}
+	if r.recovered() {
+		r.failing = false
+		err = errors.Join(err, r.deliverDue(ctx), r.deliverNew(ctx))
+	}
+	return err
 }
+
+// recovered reports whether the endpoint is available again since the beginning of the round.
+func (r round) recovered() bool { return r.failing && r.failures() == 0 }
 
 // deliverDue delivers the events of orders whose retry is due.
 func (r round) deliverDue(ctx context.Context) error {
@@ -40,7 +56,7 @@ func (r round) deliverDue(ctx context.Context) error {
 // deliverNew delivers the events after the cursor.
 func (r round) deliverNew(ctx context.Context) error {
 	from, end := r.cursor(), commerce.MinEventIDAt(r.Store.Now().Add(maxClockDifference))
-	for from < end && !r.mustWait() {
+	for from < end && !r.mustWait() && !r.recovered() {
 		events, to, settled, err := r.recent.read(ctx, from, end)
 		if err != nil {
 			return err
@@ -56,8 +72,8 @@ func (r round) deliverNew(ctx context.Context) error {
 }
 
 // forEachOrder calls do for n orders, for several at the same time. After failures, it calls do for
-// one order after the other. If do fails for an order, forEachOrder continues with other orders,
-// until too many have failed. Then it returns the errors.
+// one order after the other, until one succeeds. If do fails for an order, forEachOrder continues
+// with other orders, until too many have failed. Then it returns the errors.
 func (r round) forEachOrder(ctx context.Context, n int, do func(context.Context, int) error) error {
 	if n == 0 {
 		return nil
@@ -66,7 +82,7 @@ func (r round) forEachOrder(ctx context.Context, n int, do func(context.Context,
 	var failed []error
 	err := table.Parallel(ctx, n, r.concurrency(), func(ctx context.Context, i int) error {
 		mu.Lock()
-		wait := len(failed) >= maxFailures || r.mustWait()
+		wait := len(failed) >= maxFailures || r.mustWait() || r.recovered()
 		mu.Unlock()
 		if wait {
 			return nil
