@@ -132,7 +132,8 @@ type Outcome struct {
 	// RetryAfter is how long the receiver wants no further requests, at most 24 hours. It is set only
 	// for the statuses 429 and 503.
 	RetryAfter time.Duration
-	// Err is nil if the receiver has accepted the event: with a complete response whose status is 2xx.
+	// Err is nil if the receiver has accepted the event: with a complete response whose status is 2xx,
+	// before the timeout and the end of the context.
 	// Otherwise, it describes the problem, without secrets, bytes of the response, or the addresses of
 	// the host. It wraps context.Canceled if the context of Send was canceled.
 	Err error
@@ -169,6 +170,10 @@ func (s *Sender) Send(ctx context.Context, m Message) Outcome {
 		if _, err := io.CopyN(io.Discard, response.Body, maxResponseBody); err != nil && !errors.Is(err, io.EOF) && o.Err == nil {
 			o.Err = s.describe(err)
 		}
+	}
+	// Many programs respond with the status 200 when the sender closes the connection.
+	if err := ctx.Err(); err != nil && o.Err == nil {
+		o.Err = s.describe(err)
 	}
 	return o
 }

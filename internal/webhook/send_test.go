@@ -33,6 +33,8 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 
 	"github.com/ordergraph/ordergraph/commerce"
+	"github.com/ordergraph/ordergraph/internal/test/longtest"
+	"github.com/ordergraph/ordergraph/internal/test/receivers"
 	"github.com/ordergraph/ordergraph/internal/webhook"
 )
 
@@ -504,6 +506,26 @@ func TestConnectionsAreLimited(t *testing.T) {
 			t.Errorf("there are %d connections, want 32", n)
 		}
 		running.Wait()
+		s.Close()
+	})
+}
+
+// Many programs respond with the status 200 when the sender closes the connection. If this response
+// arrives after the timeout, the event is not delivered.
+func TestResponseAfterTheTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := receivers.NewNetwork(t)
+		url := n.AddTLS("shop.example.com", "shop.example.com", receivers.Hang, secret("n")).URL
+		s := webhook.NewSender(n.SenderOptions())
+		for range longtest.Size(30, 100) {
+			m := message(url)
+			m.At, m.Body = time.Now(), []byte(`{"id": "`+m.ID+`", "subject": "order", "data": {"event": {}, "version": 1}}`)
+			var sending sync.WaitGroup
+			for range 32 {
+				sending.Go(func() { wantError(t, s.Send(t.Context(), m).Err, "within 10s") })
+			}
+			sending.Wait()
+		}
 		s.Close()
 	})
 }
