@@ -36,7 +36,7 @@ type execution struct {
 	currentField *operation.Field
 	// path contains the fields from the root to the current object.
 	path []pathElement
-	// values is the number of values in the response, and pages is the number of requested pages.
+	// values is the number of values that were written, and pages is the number of requested pages.
 	// mutations is the number of executed mutations.
 	values, pages, mutations int
 	// written counts the write units of mutations.
