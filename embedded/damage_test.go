@@ -1,6 +1,7 @@
 package embedded_test
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -157,6 +158,57 @@ func TestFlippedBucketNames(t *testing.T) {
 		}
 	}
 	t.Logf("%d flipped bits were in pages that are free", accepted)
+}
+
+// The keys in branch pages have no checksums. A store with a wrong key does not open, even if the
+// keys remain in order: the next write would damage the file.
+func TestFlippedBranchKeys(t *testing.T) {
+	t.Parallel()
+	path, _ := writeStore(t)
+	original, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	size, refused := os.Getpagesize(), 0
+	for page := 0; page < len(original); page += size {
+		b := original[page : page+size]
+		const header, element, branch = 16, 16, 1
+		count := int(binary.NativeEndian.Uint16(b[10:]))
+		if binary.NativeEndian.Uint64(b) != uint64(page/size) || binary.NativeEndian.Uint16(b[8:]) != branch || count == 0 {
+			continue
+		}
+		last := b[header+(count-1)*element:]
+		end := header + (count-1)*element + int(binary.NativeEndian.Uint32(last)+binary.NativeEndian.Uint32(last[4:]))
+		for i := header + count*element; i < end; i += longtest.Size(7, 1) {
+			b[i] ^= 1
+			if err := os.WriteFile(path, original, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			b[i] ^= 1
+			s, err := embedded.Open(path, embedded.Options{Verify: true})
+			if err != nil {
+				if refused++; !strings.Contains(err.Error(), "damaged") {
+					t.Errorf("a bit of byte %d is wrong: Open returned %v, want an error about the damaged file", page+i, err)
+				}
+				continue
+			}
+			for n := range 60 { // the page is free
+				putItem(t, s, newItem(fmt.Sprint(n), "group", "h", "v", strings.Repeat("y", n*n*2)))
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+			if s, err = embedded.Open(path, embedded.Options{Verify: true}); err != nil {
+				t.Fatalf("a bit of byte %d was wrong: after some writes, Open returned %v", page+i, err)
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if refused == 0 {
+		t.Error("no file was refused")
+	}
 }
 
 // If a value changes in a file that is open, reads of this value fail, and other reads succeed.

@@ -228,9 +228,10 @@ func (v *verifier) read(id uint64, level int) ([]byte, error) {
 	return b[:size*(1+further)], nil
 }
 
-// tree checks the pages of a bucket, beginning with the page at the given level. All keys must be at
-// least low and less than high, unless these are nil. path contains the names of the bucket and its
-// parents.
+// tree checks the pages of a bucket, beginning with the page at the given level. Unless low and high
+// are nil, low must be the first key, and all keys must be less than high. The parent must contain
+// the first key: otherwise, bbolt would add the page a second time when it changes. path contains
+// the names of the bucket and its parents.
 func (v *verifier) tree(id uint64, level int, low, high []byte, path [][]byte) error {
 	page, err := v.read(id, level)
 	if err != nil {
@@ -264,7 +265,7 @@ func (v *verifier) tree(id uint64, level int, low, high []byte, path [][]byte) e
 		keys[i], children[i] = bytes.Clone(body[from:next]), order.Uint64(e[8:])
 	}
 	for i, key := range keys {
-		if i > 0 && bytes.Compare(keys[i-1], key) >= 0 || low != nil && bytes.Compare(key, low) < 0 || high != nil && bytes.Compare(key, high) >= 0 {
+		if i == 0 && low != nil && !bytes.Equal(key, low) || i > 0 && bytes.Compare(keys[i-1], key) >= 0 || high != nil && bytes.Compare(key, high) >= 0 {
 			return damaged("key %d of page %d is out of order", i, id)
 		}
 		end := high
@@ -302,7 +303,7 @@ func (v *verifier) leaf(page []byte, id uint64, level int, low, high []byte, pat
 		}
 		next = from + keySize + valueSize
 		key, value := body[from:from+keySize], body[from+keySize:next]
-		if i > 0 && bytes.Compare(previous, key) >= 0 || low != nil && bytes.Compare(key, low) < 0 || high != nil && bytes.Compare(key, high) >= 0 {
+		if i == 0 && low != nil && !bytes.Equal(key, low) || i > 0 && bytes.Compare(previous, key) >= 0 || high != nil && bytes.Compare(key, high) >= 0 {
 			return damaged("key %d of page %d is out of order", i, id)
 		}
 		previous = key
